@@ -1,0 +1,43 @@
+package mcpl
+
+// ping is the pinger: it ends a connection whose peer no longer answers, which a
+// half-open TCP connection would not show by itself.
+func (c *Conn) ping() {
+	ticker := c.o.Clock.NewTicker(c.o.PingEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-c.closingC:
+			return
+		case <-ticker.C():
+		}
+		pauses, paused := c.readerPauses()
+		if paused {
+			continue
+		}
+		ctx, timedOut, stop := c.withTimeout(c.o.PingTimeout)
+		err := c.t.Ping(ctx)
+		late := timedOut()
+		stop()
+		if err == nil {
+			continue
+		}
+		// The answer is seen by the reader. If it stood still meanwhile, for a
+		// busy handler, the silence says nothing about the peer.
+		if now, _ := c.readerPauses(); late && now != pauses {
+			continue
+		}
+		cause := ConnectionLost
+		if late {
+			cause = PingTimedOut
+		}
+		c.fail(&ConnError{Cause: cause})
+		return
+	}
+}
+
+func (c *Conn) readerPauses() (count int, paused bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.in.pauses, c.in.paused
+}

@@ -1,0 +1,120 @@
+package decision
+
+import (
+	"fmt"
+
+	v1 "mcpl.dev/operator/api/v1alpha1"
+)
+
+// The sentences of an answer. They hold no times, ids of requests or anything else that differs
+// between two runs, and say what stands and what happens next.
+
+func successText(r v1.Result) string {
+	switch r {
+	case v1.ResultOpened:
+		return "The channel is open: the connector confirmed it."
+	case v1.ResultReconciled:
+		return "The channel was already decided open; the connector confirmed it again."
+	case v1.ResultAlreadyOpen:
+		return "The channel was already open; nothing was sent."
+	case v1.ResultClosed:
+		return "The channel is closed: the connector confirmed it."
+	default:
+		return "The channel was already closed; nothing was sent."
+	}
+}
+
+func refusalText(cause v1.Cause, record Record) string {
+	switch cause {
+	case v1.CauseNotItsResident:
+		return "Refused: the channel's connector belongs to another resident. Nothing changed."
+	case v1.CauseTunedOut:
+		return "Refused: the channel is tuned out. End the tune-out first, which delivers what it held. Nothing changed."
+	default:
+		what := "opened"
+		if record.State == v1.StateTunedOut {
+			what = "tuned out"
+		}
+		return "Refused: the resident itself " + what + " the channel, and no lease was claimed. Stand down. Nothing changed."
+	}
+}
+
+func supersededText(by Record) string {
+	if !by.Decided() {
+		return "The record of this decision was deleted, so nothing is decided any more."
+	}
+	return fmt.Sprintf("A newer decision replaced this one and stands: %s (%s).", by.State, by.Source)
+}
+
+func failureText(kind v1.DecisionKind, o Outcome, now Situation) string {
+	word := operationWord(kind == v1.DecisionOpen)
+	text := "The decision is recorded, but " + failureClause(word, o, now) + "."
+	if o.Failure == v1.CauseNotFound || o.Failure == v1.CauseStoreFailed {
+		return capitalize(failureClause(word, o, now)) + ". Nothing changed."
+	}
+	return text + " " + retryText(word, kind == v1.DecisionOpen && now.Transport != v1.TransportOpen, o.Failure)
+}
+
+// failureClause says in half a sentence why an operation did not succeed.
+func failureClause(word string, o Outcome, now Situation) string {
+	switch o.Failure {
+	case v1.CauseNotFound:
+		return "no such channel appeared in time"
+	case v1.CauseStoreFailed:
+		return "the decision could not be stored"
+	case v1.CauseConnectorMissing:
+		return "the connector is not connected (" + string(stateOrGone(now.Connector)) + "), so no " + word + " was sent"
+	case v1.CauseNotPermitted:
+		return "channels.lifecycle is not granted on the connector, so no " + word + " was sent"
+	case v1.CauseRegistrationGone:
+		return "the connector does not register the channel now, so no " + word + " was sent"
+	case v1.CauseSubstituted:
+		return "the connector answered the " + word + " for another channel, and nothing of that answer was used"
+	case v1.CauseDidNotConverge:
+		return "the channel's address or its decision kept changing while the " + word + " was out"
+	}
+	switch {
+	case o.Unknown:
+		return "the connector did not answer the " + word + ", so it may or may not have acted"
+	case o.Detail != "":
+		return "the connector answered the " + word + " with an error: " + o.Detail
+	default:
+		return "the connector answered the " + word + " with an error"
+	}
+}
+
+// retryText says what comes next, and for an open that may still happen, how to withdraw it.
+func retryText(word string, selected bool, failure v1.Cause) string {
+	next := "The " + word + " is sent when the connector next registers the channel"
+	switch failure {
+	case v1.CauseNotPermitted:
+		next = "The " + word + " is sent when the connector next registers the channel with that capability granted"
+	case v1.CauseConnectorFailed, v1.CauseSubstituted, v1.CauseDidNotConverge:
+		next = "The " + word + " is sent again when the connector next registers the channel or somebody decides again"
+	}
+	if selected {
+		return next + "; a close withdraws it."
+	}
+	return next + "."
+}
+
+func operationWord(open bool) string {
+	if open {
+		return "open"
+	}
+	return "close"
+}
+
+func stateOrGone(s v1.ConnectorState) v1.ConnectorState {
+	if s == "" {
+		return v1.ConnectorGone
+	}
+	return s
+}
+
+func capitalize(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return string(s[0]-'a'+'A') + s[1:]
+}

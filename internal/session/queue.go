@@ -1,0 +1,195 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "mcpl.dev/operator/api/v1alpha1"
+	"mcpl.dev/operator/internal/decision"
+	"mcpl.dev/operator/internal/mcpl"
+)
+
+// lifecycleTimeout is the deadline of opens and closes where requests have no general one: speech
+// waits behind them (semantics §8.8).
+const lifecycleTimeout = 60 * time.Second
+
+// queue is one channel's operations, oldest first; the first may be in flight. It stands beside
+// the channel's entry, not in it: a registration replaces entries and leaves the work.
+type queue struct {
+	operations []*Operation
+	// turn counts the head's places in the window; only the job with the newest number is valid,
+	// so that a head may be moved to a better class and its old place goes stale.
+	turn int
+}
+
+// enqueue adds an operation for a channel. s.mu is held.
+func (s *Session) enqueue(channelID string, c class, history int) *Operation {
+	op := &Operation{class: c, history: history}
+	q := s.queues[channelID]
+	if q == nil {
+		q = &queue{}
+		s.queues[channelID] = q
+	}
+	q.operations = append(q.operations, op)
+	head := q.operations[0]
+	if head == op {
+		s.awaitTurn(channelID, q)
+	} else if head.sent == nil && c < head.class {
+		// Somebody waits for this channel now, so the work before it must not wait behind others'.
+		head.class = c
+		s.awaitTurn(channelID, q)
+	}
+	s.window.pump()
+	return op
+}
+
+// awaitTurn gives the head of a queue a place in the window.
+func (s *Session) awaitTurn(channelID string, q *queue) {
+	s.window.add(q.operations[0].class, s.turn(channelID, q))
+}
+
+// turn is the job that gives the head of a queue its turn.
+func (s *Session) turn(channelID string, q *queue) job {
+	q.turn++
+	valid := q.turn
+	return func() bool { return q.turn == valid && s.send(channelID, q) }
+}
+
+// send has the head of a queue send what is decided now. An operation that can't send settles, and
+// its successor has the turn. It reports whether a request went out.
+func (s *Session) send(channelID string, q *queue) bool {
+	for len(q.operations) > 0 {
+		op := q.operations[0]
+		now := s.footing(channelID)
+		if cause := obstacle(op.attempts, now); cause != "" {
+			s.settle(channelID, q, decision.Outcome{Failure: cause})
+			continue
+		}
+		op.attempts++
+		op.sent = &request{footing: now, open: s.decisions.WantsOpen(s.key(channelID))}
+		s.await(channelID, q, op, s.start(channelID, op))
+		return true
+	}
+	return false
+}
+
+// start writes the request of an operation.
+func (s *Session) start(channelID string, op *Operation) *mcpl.Call {
+	timeout := s.config.RequestTimeout
+	if timeout == 0 {
+		timeout = lifecycleTimeout
+	}
+	if !op.sent.open {
+		return s.conn.Start(mcpl.MethodChannelsClose, mcpl.CloseParams{ChannelID: channelID}, timeout)
+	}
+	// Connectors want the id; the protocol wants type and address (semantics §13.1).
+	params := mcpl.OpenParams{ChannelID: channelID, Type: op.sent.descriptor.Type, Address: op.sent.descriptor.Address}
+	if op.history > 0 {
+		params.History = &mcpl.HistoryRequest{Limit: op.history}
+	}
+	return s.conn.Start(mcpl.MethodChannelsOpen, params, timeout)
+}
+
+// await takes the answer of a call when it comes.
+func (s *Session) await(channelID string, q *queue, op *Operation, call *mcpl.Call) {
+	connection := s.connection
+	s.calls.Go(func() {
+		<-call.Done()
+		result, err := call.Result()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if connection == s.connection && s.conn != nil {
+			s.window.inFlight-- // the window of a connection that is gone has been cleared
+		}
+		s.answered(channelID, q, op, result, err)
+		s.window.pump()
+	})
+}
+
+// answered carries an operation on from the answer to its request.
+func (s *Session) answered(channelID string, q *queue, op *Operation, result json.RawMessage, err error) {
+	sent := *op.sent
+	op.sent = nil
+	r := receipt{err: err}
+	if err == nil && sent.open {
+		var opened mcpl.OpenResult
+		if err := json.Unmarshal(result, &opened); err != nil {
+			r.err = err
+		} else if other, is := opened.Substituted(channelID); is {
+			r.substituted = true
+			s.reportSubstitution(channelID, other)
+		} else if op.history > 0 {
+			op.fetched = History{Count: len(opened.History), Truncated: opened.HistoryTruncated}
+		}
+	}
+	transport, next := receive(sent, r, s.footing(channelID), s.decisions.WantsOpen(s.key(channelID)))
+	if e := s.entries[channelID]; e != nil && transport != "" {
+		e.confirm(transport)
+	}
+	switch next {
+	case finished:
+		s.settle(channelID, q, decision.Outcome{})
+	case failed:
+		outcome := outcomeOf(r)
+		if e := s.entries[channelID]; e != nil {
+			e.failure, e.failedOpening = &outcome, sent.open
+		}
+		s.settle(channelID, q, outcome)
+	case again:
+		s.wakeChannel(channelID)
+	}
+	switch {
+	case len(q.operations) == 0:
+	case s.conn == nil:
+		s.send(channelID, q) // whatever waits settles: there is no connection
+	case next == again:
+		s.window.again(op.class, s.turn(channelID, q))
+	default:
+		s.awaitTurn(channelID, q)
+	}
+}
+
+// settle ends the head of a queue and wakes the channel's owner. An empty queue is forgotten.
+func (s *Session) settle(channelID string, q *queue, outcome decision.Outcome) {
+	op := q.operations[0]
+	q.operations = q.operations[1:]
+	op.settled, op.outcome = true, outcome
+	if len(q.operations) == 0 {
+		delete(s.queues, channelID)
+	}
+	if e := s.entries[channelID]; e != nil && outcome.Failure == v1.CauseDidNotConverge {
+		e.failure, e.failedOpening = &outcome, s.decisions.WantsOpen(s.key(channelID))
+	}
+	s.wakeChannel(channelID)
+}
+
+// outcomeOf says how a request failed.
+func outcomeOf(r receipt) decision.Outcome {
+	if r.substituted {
+		return decision.Outcome{Failure: v1.CauseSubstituted}
+	}
+	var call *mcpl.CallError
+	switch {
+	case !errors.As(r.err, &call):
+		return decision.Outcome{Failure: v1.CauseConnectorFailed, Detail: "its answer could not be read"}
+	case call.Outcome == mcpl.NotSent:
+		return decision.Outcome{Failure: v1.CauseConnectorMissing}
+	case call.Outcome == mcpl.NoResponse:
+		return decision.Outcome{Failure: v1.CauseConnectorFailed, Unknown: true}
+	}
+	return decision.Outcome{Failure: v1.CauseConnectorFailed, Detail: fmt.Sprintf("%s (%d)", call.Message, call.Code)}
+}
+
+// footing is what an operation for the channel would stand on now.
+func (s *Session) footing(channelID string) footing {
+	f := footing{lifecycle: s.grant.Allows(mcpl.CapChannelsLifecycle)}
+	if s.conn != nil {
+		f.connection = s.connection
+	}
+	if e := s.entries[channelID]; e != nil {
+		f.entry, f.descriptor = e.id, e.descriptor
+	}
+	return f
+}

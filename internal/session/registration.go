@@ -1,0 +1,276 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	v1 "mcpl.dev/operator/api/v1alpha1"
+	"mcpl.dev/operator/internal/decision"
+	"mcpl.dev/operator/internal/mcpl"
+)
+
+// entry is a channel's registration: what the connector says of it now, and what is confirmed.
+// Registering again makes a new entry.
+type entry struct {
+	id         uint64
+	descriptor mcpl.Descriptor
+	pushKnown  bool
+	// connection that declared it last.
+	connection int64
+	// unserved says that no Channel object stands for it where only declared channels are served.
+	unserved bool
+
+	transport v1.TransportState
+	// failure is how the last operation ended, if nothing has been confirmed since.
+	failure       *decision.Outcome
+	failedOpening bool
+	// ticket is the entry's place in a registration that has not been recorded yet.
+	ticket *Ticket
+}
+
+// confirm notes what the transport is, or that nobody knows. Whatever failed before is past.
+func (e *entry) confirm(t v1.TransportState) {
+	e.transport, e.failure = t, nil
+}
+
+// batch is one registration: the channels that a connector named together. It waits until the
+// decisions about all of them are recorded, then releases the one notice and applies them in the
+// order in which they were listed (semantics §5.1).
+type batch struct {
+	session    *Session
+	connection int64
+	tickets    []*Ticket
+	pending    int
+	// selected are the labels of the channels that the policy opened now.
+	selected []string
+	// onlyDue leaves out channels that already are what they should be: nothing was registered
+	// anew, only the rules changed (semantics §5.4).
+	onlyDue bool
+}
+
+// Ticket is a channel's place in a registration. Its owner settles it once, by Recorded or Released.
+type Ticket struct {
+	batch     *batch
+	channelID string
+	entry     uint64
+	open      bool // not settled yet
+	apply     bool
+}
+
+// Recorded says that what the registration makes of the channel is stored (or needed no storing),
+// and whether an operation follows. notice names the channel in the one notice of the policy.
+func (t *Ticket) Recorded(apply, notice bool) {
+	s := t.batch.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !t.open {
+		return
+	}
+	t.apply = apply
+	if e := s.entries[t.channelID]; notice && e != nil {
+		t.batch.selected = append(t.batch.selected, labelOf(e.descriptor))
+	}
+	t.settle()
+}
+
+// Released takes the channel out of its registration: it could not be recorded now. The others must
+// not wait for it, and its owner goes on with it alone.
+func (t *Ticket) Released() {
+	s := t.batch.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.settle()
+}
+
+// settle counts a ticket off; the last one lets the batch go. The session's lock is held.
+func (t *Ticket) settle() {
+	if !t.open {
+		return
+	}
+	t.open = false
+	s, b := t.batch.session, t.batch
+	if e := s.entries[t.channelID]; e != nil && e.ticket == t {
+		e.ticket = nil
+	}
+	if b.pending--; b.pending == 0 {
+		b.release()
+	}
+}
+
+// release gives the notice and has the channels applied, in listed order.
+func (b *batch) release() {
+	s := b.session
+	if s.conn == nil || b.connection != s.connection {
+		return // the connection that registered them is gone; the next one registers anew
+	}
+	if !s.grant.Allows(mcpl.CapChannelsLifecycle) {
+		s.notify.Event(s.name(), EventReconcileSkipped, fmt.Sprintf(
+			"%d channels are registered, but channels.lifecycle is not granted: nothing is opened or closed there", len(b.tickets)))
+		return
+	}
+	if len(b.selected) > 0 {
+		s.notify.PolicyNotice(s.name(), b.selected)
+	}
+	for _, t := range b.tickets {
+		e := s.entries[t.channelID]
+		if !t.apply || e == nil || e.id != t.entry || (b.onlyDue && !s.due(t.channelID, e)) {
+			continue
+		}
+		s.enqueue(t.channelID, catchUp, 0)
+		s.wakeChannel(t.channelID)
+	}
+}
+
+// due reports whether a channel is not, or not certainly, what is decided.
+func (s *Session) due(channelID string, e *entry) bool {
+	want := v1.TransportClosed
+	if s.decisions.WantsOpen(s.key(channelID)) {
+		want = v1.TransportOpen
+	}
+	return e.transport != want || s.queues[channelID] != nil
+}
+
+// declare makes new entries for the descriptors and opens a batch for them. s.mu is held.
+func (s *Session) declare(descriptors []mcpl.Descriptor) {
+	ids := make([]string, 0, len(descriptors))
+	for _, d := range descriptors {
+		old := s.entries[d.ID]
+		if old == nil {
+			s.order = append(s.order, d.ID)
+		}
+		e := s.newEntry(d)
+		if old != nil {
+			e.unserved = old.unserved
+			s.drop(old)
+		}
+		s.entries[d.ID] = e
+		ids = append(ids, d.ID)
+	}
+	s.admit(ids, false)
+}
+
+func (s *Session) newEntry(d mcpl.Descriptor) *entry {
+	s.entryIDs++
+	return &entry{id: s.entryIDs, descriptor: d, connection: s.connection, transport: v1.TransportUnconfirmed}
+}
+
+// admit opens a batch for registered channels and wakes their owners. s.mu is held.
+func (s *Session) admit(ids []string, onlyDue bool) {
+	b := &batch{session: s, connection: s.connection, onlyDue: onlyDue}
+	for _, id := range ids {
+		e := s.entries[id]
+		if e.ticket != nil {
+			e.ticket.settle()
+		}
+		t := &Ticket{batch: b, channelID: id, entry: e.id, open: true}
+		e.ticket = t
+		b.tickets = append(b.tickets, t)
+	}
+	b.pending = len(b.tickets)
+	for _, id := range ids {
+		s.wakeChannel(id)
+	}
+	s.wakeConnector()
+}
+
+// readmit judges all declared channels again: what admits them has changed. s.mu is held.
+func (s *Session) readmit() {
+	ids := slices.DeleteFunc(slices.Clone(s.order), func(id string) bool { return s.entries[id].pushKnown })
+	if s.conn != nil && len(ids) > 0 {
+		s.admit(ids, true)
+	}
+}
+
+// remove takes a channel's registration away. What is queued for it settles when its turn comes.
+func (s *Session) remove(id string) bool {
+	e := s.entries[id]
+	if e == nil {
+		return false
+	}
+	s.drop(e)
+	delete(s.entries, id)
+	s.order = slices.DeleteFunc(s.order, func(other string) bool { return other == id })
+	s.wakeChannel(id)
+	return true
+}
+
+// drop gives up an entry's place in a registration.
+func (s *Session) drop(e *entry) {
+	if e.ticket != nil {
+		e.ticket.settle()
+	}
+}
+
+// update replaces what is known of a channel. Another target makes the transport unconfirmed;
+// nothing is sent for it and nothing is lifted (semantics §5.2).
+func (s *Session) update(d mcpl.Descriptor) bool {
+	e := s.entries[d.ID]
+	if e == nil {
+		return false
+	}
+	if !e.descriptor.SameTarget(d) {
+		e.confirm(v1.TransportUnconfirmed)
+	}
+	e.descriptor = d
+	s.wakeChannel(d.ID)
+	return true
+}
+
+// list asks for all channels after a registration: some, direct messages for one, may be named
+// there alone (semantics §5.1 step 6). Channels of an earlier connection that are in neither are gone.
+func (s *Session) list() {
+	s.window.add(catchUp, func() bool {
+		if s.conn == nil {
+			return false
+		}
+		connection := s.connection
+		call := s.conn.Start(mcpl.MethodChannelsList, struct{}{}, s.config.RequestTimeout)
+		s.calls.Go(func() {
+			<-call.Done()
+			result, err := call.Result()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if connection != s.connection {
+				return
+			}
+			s.window.inFlight--
+			var answer mcpl.ListResult
+			if err == nil && json.Unmarshal(result, &answer) == nil {
+				s.listed(answer.Channels)
+			}
+			s.window.pump()
+		})
+		return true
+	})
+	s.window.pump()
+}
+
+// listed takes in what channels/list named.
+func (s *Session) listed(list mcpl.DescriptorList) {
+	named := map[string]bool{}
+	var added []mcpl.Descriptor
+	accepted, _ := s.check(list)
+	for _, d := range accepted {
+		named[d.ID] = true
+		if e := s.entries[d.ID]; e == nil || e.pushKnown || e.connection != s.connection {
+			added = append(added, d)
+		}
+	}
+	for _, id := range slices.Clone(s.order) {
+		if e := s.entries[id]; e.connection != s.connection && !named[id] {
+			s.remove(id)
+		}
+	}
+	if len(added) > 0 {
+		s.declare(added)
+	}
+}
+
+// labelOf is what people call a channel: its label, or its id where it has none.
+func labelOf(d mcpl.Descriptor) string {
+	if d.Label != "" {
+		return d.Label
+	}
+	return printable(d.ID)
+}

@@ -1,0 +1,271 @@
+package session
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	v1 "mcpl.dev/operator/api/v1alpha1"
+	"mcpl.dev/operator/internal/decision"
+	"mcpl.dev/operator/internal/mcpl"
+	"mcpl.dev/operator/internal/pair"
+)
+
+// Decisions says what is decided, at the moment of sending.
+type Decisions interface {
+	WantsOpen(pair.Key) bool
+}
+
+// Notify tells others what a session has learned. It must not block and must not call the session.
+type Notify interface {
+	// Channel wakes the owner of a channel.
+	Channel(pair.Key)
+	// Connector wakes the connector's reconciler.
+	Connector(types.NamespacedName)
+	// PolicyNotice says that the subscription opened these channels, by their labels.
+	PolicyNotice(connector types.NamespacedName, labels []string)
+	// Event reports what a person may want to know of a connector. reason is one of the constants here.
+	Event(connector types.NamespacedName, reason, message string)
+}
+
+// Reasons of the events that a session reports.
+const (
+	EventChannelsRegistered = "ChannelsRegistered"
+	EventChannelsChanged    = "ChannelsChanged"
+	EventDescriptorRejected = "DescriptorRejected"
+	EventPushKnownChannel   = "PushKnownChannel"
+	EventIncomingRejected   = "IncomingRejected"
+	EventReconcileSkipped   = "ReconcileSkipped"
+	EventOpenSubstituted    = "OpenSubstituted"
+)
+
+// Session is the live connection to one connector, over all its reconnects.
+type Session struct {
+	connector types.NamespacedName
+	serverID  string
+	decisions Decisions
+	notify    Notify
+	dialer    Dialer
+	clock     clock.WithTicker
+	timing    Timing
+	version   string
+
+	// kick wakes the dial loop: the configuration has changed.
+	kick chan struct{}
+	// stop ends the session; stopped is closed when nothing of it runs any more.
+	stop    func()
+	stopped chan struct{}
+	// calls are the goroutines that await answers.
+	calls sync.WaitGroup
+
+	mu     sync.Mutex
+	config Config
+	state  v1.ConnectorState
+	// disturbedAt is when what was confirmed stopped being so: the start, or the last loss.
+	disturbedAt time.Time
+	upSince     time.Time
+	trouble     Trouble
+
+	// conn is the established connection, nil while there is none; connection numbers it.
+	conn       *mcpl.Conn
+	connection int64
+	grant      mcpl.Grant
+	peer       Peer
+
+	entries  map[string]*entry
+	order    []string // ids of entries, in the order in which they were first registered
+	entryIDs uint64
+	queues   map[string]*queue
+	window   window
+	// refused says that the connector offered more channels than it may have.
+	refused int
+}
+
+// Config is what a Connector's spec makes of its session.
+type Config struct {
+	UID types.UID
+	// Target is where to dial; the zero Target while there is nothing to dial.
+	Target Target
+	// Deny are the capability patterns taken from the grant.
+	Deny []string
+	// MaxChannels bounds the registered channels.
+	MaxChannels int
+	// Window is how many requests may be in flight.
+	Window int
+	// RequestTimeout of general requests, 0 for none.
+	RequestTimeout time.Duration
+	// Admission stands for all that decides which channels are admitted; when it changes, the
+	// declared channels are judged again.
+	Admission string
+	// Handshakes is how many there were before this session.
+	Handshakes int64
+}
+
+// Peer is what the connector said of itself on the present connection, or the last one.
+type Peer struct {
+	Name, Version string
+	Negotiated    string // a reason of the condition Negotiated
+	Capabilities  []string
+	Unavailable   []string
+}
+
+// Trouble is why there is no connection.
+type Trouble struct {
+	Reason  string // a reason of the condition Connected
+	Message string
+}
+
+// Snapshot is what is known of a session now.
+type Snapshot struct {
+	State      v1.ConnectorState
+	Lifecycle  bool
+	Trouble    Trouble
+	Peer       Peer
+	Generation int64
+	UpSince    time.Time
+	// DisturbedAt is when what was confirmed stopped being so: the start, or the last loss.
+	DisturbedAt time.Time
+	// Registered, Open and Outstanding count channels. Outstanding has work queued or in flight, or
+	// waits for its registration to be recorded.
+	Registered, Open, Outstanding int
+	// Refused counts the channels that the connector offered beyond its limit.
+	Refused int
+}
+
+// Channel is what is known of one channel now.
+type Channel struct {
+	State       v1.ConnectorState
+	Lifecycle   bool
+	UpSince     time.Time
+	DisturbedAt time.Time
+
+	Registered, PushKnown bool
+	Descriptor            mcpl.Descriptor
+	Transport             v1.TransportState
+	Outstanding           int
+	InFlight              bool
+	Failure               *decision.Outcome
+	FailedOpening         bool
+	// Ticket is the channel's place in a registration that waits for its decision to be recorded.
+	Ticket *Ticket
+}
+
+// Snapshot tells what is known of the session now.
+func (s *Session) Snapshot() Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	snap := Snapshot{
+		State: s.state, Lifecycle: s.grant.Allows(mcpl.CapChannelsLifecycle), Trouble: s.trouble, Peer: s.peer,
+		Generation: s.config.Handshakes + s.connection, UpSince: s.upSince, DisturbedAt: s.disturbedAt,
+		Registered: len(s.entries), Refused: s.refused,
+	}
+	for id, e := range s.entries {
+		if e.transport == v1.TransportOpen {
+			snap.Open++
+		}
+		if e.ticket != nil || s.queues[id] != nil {
+			snap.Outstanding++
+		}
+	}
+	return snap
+}
+
+// Channel tells what is known of one channel now.
+func (s *Session) Channel(channelID string) Channel {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := Channel{
+		State: s.state, Lifecycle: s.grant.Allows(mcpl.CapChannelsLifecycle), UpSince: s.upSince, DisturbedAt: s.disturbedAt,
+		Transport: v1.TransportUnconfirmed,
+	}
+	if q := s.queues[channelID]; q != nil {
+		c.Outstanding, c.InFlight = len(q.operations), q.operations[0].sent != nil
+	}
+	if e := s.entries[channelID]; e != nil {
+		c.Registered, c.PushKnown, c.Descriptor = true, e.pushKnown, e.descriptor
+		c.Transport, c.Failure, c.FailedOpening, c.Ticket = e.transport, e.failure, e.failedOpening, e.ticket
+	}
+	return c
+}
+
+// Apply queues one operation for a channel: it is to become what is decided when its turn comes.
+// history, if above 0, is how many earlier messages an open should bring.
+func (s *Session) Apply(channelID string, history int) *Operation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.enqueue(channelID, people, history)
+}
+
+// Serve says whether a Channel object stands for a channel, where only such channels are served.
+// It reports whether that is news.
+func (s *Session) Serve(channelID string, served bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[channelID]
+	if e == nil || e.unserved == !served {
+		return false
+	}
+	e.unserved = !served
+	return true
+}
+
+// Result tells how an operation ended, and whether it has.
+func (s *Session) Result(op *Operation) (outcome decision.Outcome, history History, settled bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return op.outcome, op.fetched, op.settled
+}
+
+// configure takes a new configuration.
+func (s *Session) configure(c Config) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.config
+	c.Handshakes = old.Handshakes
+	s.config = c
+	s.window.size = c.Window
+	if old.Admission != c.Admission {
+		s.readmit()
+	}
+	s.window.pump()
+	if old.Target != c.Target || !slices.Equal(old.Deny, c.Deny) {
+		select {
+		case s.kick <- struct{}{}:
+		default: // the loop has been woken already, and reads the newest configuration
+		}
+	}
+}
+
+func (s *Session) name() types.NamespacedName { return s.connector }
+
+func (s *Session) key(channelID string) pair.Key {
+	return pair.Key{Namespace: s.connector.Namespace, ServerID: s.serverID, ChannelID: channelID}
+}
+
+func (s *Session) wakeChannel(channelID string) {
+	s.notify.Channel(s.key(channelID))
+	s.wakeConnector()
+}
+
+func (s *Session) wakeConnector() { s.notify.Connector(s.connector) }
+
+func (s *Session) reportSubstitution(asked, answered string) {
+	s.notify.Event(s.connector, EventOpenSubstituted, "asked to open "+printable(asked)+
+		", the connector opened "+printable(answered)+"; nothing of its answer was used")
+}
+
+// printable is an id as it may stand in a message: as it is if it is short and plain, else described.
+func printable(id string) string {
+	if len(id) == 0 || len(id) > 200 {
+		return "a channel with an id of unusual length"
+	}
+	for _, b := range []byte(id) {
+		if b <= ' ' || b > '~' {
+			return "a channel whose id is not plain text"
+		}
+	}
+	return id
+}

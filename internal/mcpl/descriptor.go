@@ -1,7 +1,6 @@
 package mcpl
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"unicode"
@@ -122,24 +121,25 @@ func parseDescriptor(raw json.RawMessage) Submitted {
 	if !isNull(w.Type) && !isString(w.Type) {
 		return Submitted{Descriptor: d, Reason: "type is not a string"}
 	}
-	if len(w.Type) > maxTypeBytes {
+	kind, address := text(w.Type), compact(w.Address)
+	if len(kind) > maxTypeBytes {
 		return Submitted{Descriptor: d, Reason: "type too long"}
 	}
-	if !isNull(w.Address) {
-		var address bytes.Buffer
-		if json.Compact(&address, w.Address) == nil {
-			d.Address = address.Bytes()
-		}
+	if len(address) > maxAddressBytes {
+		return Submitted{Descriptor: d, Reason: "address too long"}
 	}
-	if len(d.Address) > maxAddressBytes {
-		return Submitted{Descriptor: Descriptor{ID: d.ID}, Reason: "address too long"}
-	}
-	d.Type = text(w.Type)
+	d.Type, d.Address = kind, address
 	d.Label = Sanitize(text(w.Label), maxLabelBytes)
 	d.Direction = Sanitize(text(w.Direction), maxNameBytes)
 	d.InitiallyOpen = isTrue(w.InitiallyOpen)
 	d.Capabilities = parseCapabilities(w.Capabilities)
 	return Submitted{Descriptor: d}
+}
+
+// ValidID reports whether a channel id may be registered (semantics §12.4).
+func ValidID(id string) bool {
+	raw, err := json.Marshal(id)
+	return err == nil && idFault(raw, id) == ""
 }
 
 // idFault says what is wrong with a channel id (semantics §12.4). One that JSON

@@ -105,7 +105,7 @@ func (d *dialing) failure(ctx context.Context, err error) *DialError {
 		return &DialError{Class: TLSFailed, Detail: tlsDetail(d.tlsErr)}
 	case isRemoteAlert(err):
 		return &DialError{Class: TLSFailed, Detail: tlsDetail(err)}
-	case d.answered:
+	case d.answered.Load():
 		return &DialError{Class: NotMCPL, Detail: "the answer is not HTTP"}
 	default:
 		return &DialError{Class: Unreachable, Detail: "closed without an answer"}

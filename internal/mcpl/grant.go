@@ -5,11 +5,9 @@ import (
 	"strings"
 )
 
-// deniedByDefault is withheld from every connector (semantics §12.3).
-var deniedByDefault = []string{
-	CapBeforeInferenceInjectSystem,
-	"toolLifecycle",
-}
+// deniedByDefault is withheld from every connector (semantics §12.3). The other
+// path denied there, toolLifecycle.*, is outside the vocabulary anyway.
+var deniedByDefault = []string{CapBeforeInferenceInjectSystem}
 
 // Grant is the set of capability paths the host has activated for a connection.
 // The zero value grants nothing. A Grant does not change.

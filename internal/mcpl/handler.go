@@ -26,7 +26,8 @@ type Answer struct {
 	// Then, if set, runs after the answer is queued to the writer and before
 	// the next inbound message is dispatched. What it starts is therefore
 	// written after the answer: a connector blocked in its own request cannot
-	// serve open or close (semantics §12.4, "answer before reconciling").
+	// serve open or close (semantics §12.4, "answer before reconciling"). It
+	// runs even when the connection ended meanwhile.
 	Then func()
 }
 
@@ -61,11 +62,11 @@ func InvalidParams() *Error {
 	return &Error{Code: CodeInvalidParams, Message: "malformed params"}
 }
 
-// DecodeParams reads the params of an inbound message. Absent params read as
-// {}. The error is ready to be sent.
+// DecodeParams reads the params of an inbound message. Absent params and
+// null read as {}. The error is ready to be sent.
 func DecodeParams[T any](params json.RawMessage) (T, *Error) {
 	var v T
-	if len(params) == 0 {
+	if isNull(params) {
 		return v, nil
 	}
 	if !isObject(params) || json.Unmarshal(params, &v) != nil {

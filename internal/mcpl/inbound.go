@@ -149,7 +149,7 @@ func (c *Conn) serve(m message) (ok bool) {
 	case kindNotification:
 		c.h.ServeNotification(c.handlerCtx, m.method, m.params)
 	case kindInvalid:
-		c.answer(m, Answer{Err: &Error{Code: CodeInvalidRequest, Message: "method is not a string"}})
+		c.answer(m, Answer{Err: &Error{Code: CodeInvalidRequest, Message: "malformed request"}})
 	default:
 		answer := c.h.ServeRequest(c.handlerCtx, m.method, m.params)
 		c.answer(m, answer)

@@ -74,3 +74,12 @@ func scalar(raw json.RawMessage) string {
 	}
 	return text(raw)
 }
+
+// compact returns a value without white space, and nil for null and nothing.
+func compact(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if isNull(raw) || json.Compact(&b, raw) != nil {
+		return nil
+	}
+	return b.Bytes()
+}

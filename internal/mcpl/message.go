@@ -4,18 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"unicode/utf8"
 )
 
 // messageKind is what a line turned out to be.
 type messageKind int
 
 const (
-	kindNoise        messageKind = iota // not a JSON object
-	kindMalformed                       // an object, but no message that can be answered
-	kindInvalid                         // has an id and a method that is no string: answered CodeInvalidRequest
-	kindRequest                         //
-	kindNotification                    //
-	kindResponse                        // has an id and no method (semantics §12.1)
+	kindNoise     messageKind = iota // not a JSON object
+	kindMalformed                    // an object, but no message that can be answered
+	kindInvalid                      // has an id and a method that names none: answered CodeInvalidRequest
+	kindRequest
+	kindNotification
+	kindResponse // has an id and no method (semantics §12.1)
 )
 
 // message is one line, taken apart. Its slices are copies.
@@ -33,6 +34,10 @@ type message struct {
 // nothing depends on it.
 func parseMessage(line []byte) message {
 	m := message{size: len(line)}
+	if !utf8.Valid(line) {
+		// Nothing that is echoed or kept may carry bytes that are not UTF-8.
+		line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
+	}
 	if !isObject(line) {
 		return m // also a batch: the protocol has none (semantics §12.1)
 	}

@@ -5,6 +5,7 @@ const (
 	MethodInitialize          = "initialize"
 	MethodInitialized         = "notifications/initialized"
 	MethodPing                = "ping"
+	MethodToolsListChanged    = "notifications/tools/list_changed"
 	MethodFeatureSetsUpdate   = "featureSets/update"
 	MethodManifest            = "mcpl/manifest"
 	MethodManifestChanged     = "mcpl/manifestChanged"
@@ -39,6 +40,7 @@ const (
 // sends; "" means that none is needed. What is not listed is not served.
 var inboundCapability = map[string]string{
 	MethodPing:             "",
+	MethodToolsListChanged: "",
 	MethodManifestChanged:  "",
 	MethodChannelsRegister: CapChannelsRegister,
 	MethodChannelsChanged:  CapChannelsRegister,

@@ -41,8 +41,8 @@ type Receipt struct {
 type policyParams struct {
 	// EffectiveCapabilities is always sent: absent and empty both grant nothing,
 	// but only empty says so.
-	EffectiveCapabilities []string `json:"effectiveCapabilities"`
-	DeniedCapabilities    []string `json:"deniedCapabilities,omitempty"`
+	EffectiveCapabilities List[string] `json:"effectiveCapabilities"`
+	DeniedCapabilities    []string     `json:"deniedCapabilities,omitempty"`
 }
 
 // NegotiatePolicy tells the connector its grant, always with a request: a grant
@@ -53,7 +53,7 @@ type policyParams struct {
 // ErrMalformedAnswer, and ctx's. Each of them means an empty grant (scenario
 // I06); the connection is left open.
 func NegotiatePolicy(ctx context.Context, c *Conn, grant Grant, denied []string) (Receipt, error) {
-	params := policyParams{EffectiveCapabilities: append([]string{}, grant.Paths()...)}
+	params := policyParams{EffectiveCapabilities: grant.Paths()}
 	for _, path := range denied {
 		if !grant.Allows(path) {
 			params.DeniedCapabilities = append(params.DeniedCapabilities, path)

@@ -5,6 +5,21 @@ import (
 	"fmt"
 )
 
+// List is a list that is sent as [] when it is nil: connectors expect a list
+// where they look for one.
+type List[T any] []T
+
+// MarshalJSON implements json.Marshaler.
+func (l List[T]) MarshalJSON() ([]byte, error) {
+	if l == nil {
+		return []byte(`[]`), nil
+	}
+	return marshal([]T(l))
+}
+
+// ReasonRepeated is the verdict on an id that stands in a list for the second time.
+const ReasonRepeated = "id repeated"
+
 // Verdict is the host's word on one submitted descriptor or removed id.
 type Verdict struct {
 	ID       string `json:"id"` // exactly as submitted (fact 28)
@@ -20,13 +35,13 @@ type RegisterParams struct {
 // RegisterResult is the answer to channels/register. Both members are always
 // sent: older connectors read the first, newer ones the second (fact 7).
 type RegisterResult struct {
-	Registered []string  `json:"registered"`
-	Results    []Verdict `json:"results"`
+	Registered List[string]  `json:"registered"`
+	Results    List[Verdict] `json:"results"`
 }
 
 // NewRegisterResult makes the answer from the verdicts.
 func NewRegisterResult(verdicts []Verdict) RegisterResult {
-	r := RegisterResult{Registered: []string{}, Results: append([]Verdict{}, verdicts...)}
+	r := RegisterResult{Results: verdicts}
 	for _, v := range verdicts {
 		if v.Accepted {
 			r.Registered = append(r.Registered, v.ID)
@@ -45,7 +60,7 @@ type ChangedParams struct {
 
 // ChangedResult is the answer to the request form of channels/changed.
 type ChangedResult struct {
-	Results []Verdict `json:"results"`
+	Results List[Verdict] `json:"results"`
 }
 
 // IDList is a list of channel ids. An element may also be an object with an id
@@ -80,7 +95,7 @@ type ListResult struct {
 
 // ListAnswer is the host's answer to channels/list.
 type ListAnswer struct {
-	Channels []Descriptor `json:"channels"`
+	Channels List[Descriptor] `json:"channels"`
 }
 
 // KnownChannels are the ids a connector has registered already, such as a
@@ -108,7 +123,7 @@ func CheckDescriptors(list DescriptorList, max int, known KnownChannels) []Verdi
 		switch {
 		case s.Reason != "":
 		case seen[s.ID]:
-			v.Reason = "id repeated"
+			v.Reason = ReasonRepeated
 		case max > 0 && !isKnown && count >= max:
 			v.Reason = fmt.Sprintf("over the limit of %d channels", max)
 		default:

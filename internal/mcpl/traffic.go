@@ -62,7 +62,7 @@ func (i *IncomingMessage) UnmarshalJSON(raw []byte) error {
 // IncomingResult is the answer to channels/incoming: one verdict per message, in
 // order.
 type IncomingResult struct {
-	Results []MessageVerdict `json:"results"`
+	Results List[MessageVerdict] `json:"results"`
 }
 
 // MessageVerdict is the host's word on one message.
@@ -138,9 +138,9 @@ type PushResult struct {
 
 // PublishParams are the params of channels/publish.
 type PublishParams struct {
-	ConversationID string    `json:"conversationId"`
-	ChannelID      string    `json:"channelId"`
-	Content        []Content `json:"content"`
+	ConversationID string        `json:"conversationId"`
+	ChannelID      string        `json:"channelId"`
+	Content        List[Content] `json:"content"`
 }
 
 // PublishResult is a connector's answer to channels/publish.

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -56,7 +56,7 @@ func DialWebSocket(ctx context.Context, o DialOptions) (Transport, error) {
 	defer cancel()
 	d := &dialing{ctx: dialCtx, o: o}
 	rt := &http.Transport{
-		DialContext:            d.dial,
+		DialContext:            d.dialPlain,
 		DialTLSContext:         d.dialTLS,
 		DisableKeepAlives:      true,
 		DisableCompression:     true,
@@ -66,7 +66,7 @@ func DialWebSocket(ctx context.Context, o DialOptions) (Transport, error) {
 		Transport:     rt,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	ws, resp, err := websocket.Dial(d.trace(dialCtx), o.URL.String(), &websocket.DialOptions{
+	ws, resp, err := websocket.Dial(dialCtx, o.URL.String(), &websocket.DialOptions{
 		HTTPClient:      client,
 		HTTPHeader:      o.Header,
 		CompressionMode: websocket.CompressionDisabled,
@@ -93,22 +93,22 @@ type dialing struct {
 	mu        sync.Mutex
 	raw       net.Conn
 	connected bool
-	answered  bool // at least one byte came back
 	dialErr   error
 	tlsErr    error
+
+	answered atomic.Bool // at least one byte came back
 }
 
-func (d *dialing) trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotFirstResponseByte: func() {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.answered = true
-		},
-	})
+// dialPlain and dialTLS are the HTTP client's ways to connect.
+func (d *dialing) dialPlain(_ context.Context, network, addr string) (net.Conn, error) {
+	conn, err := d.dial(network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &watchedConn{Conn: conn, d: d}, nil
 }
 
-func (d *dialing) dial(_ context.Context, network, addr string) (net.Conn, error) {
+func (d *dialing) dial(network, addr string) (net.Conn, error) {
 	dial := d.o.DialContext
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
@@ -120,8 +120,8 @@ func (d *dialing) dial(_ context.Context, network, addr string) (net.Conn, error
 	return conn, err
 }
 
-func (d *dialing) dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
-	raw, err := d.dial(ctx, network, addr)
+func (d *dialing) dialTLS(_ context.Context, network, addr string) (net.Conn, error) {
+	raw, err := d.dial(network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,22 @@ func (d *dialing) dialTLS(ctx context.Context, network, addr string) (net.Conn, 
 		d.tlsErr = err
 		return nil, err
 	}
-	return conn, nil
+	return &watchedConn{Conn: conn, d: d}, nil
+}
+
+// watchedConn notes whether anything came back, which tells a peer that speaks
+// something else from one that hangs up.
+type watchedConn struct {
+	net.Conn
+	d *dialing
+}
+
+func (c *watchedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.d.answered.Store(true)
+	}
+	return n, err
 }
 
 // webSocket is a Transport over a WebSocket.

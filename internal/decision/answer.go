@@ -90,3 +90,34 @@ func failed(kind v1.DecisionKind, o Outcome, now Situation) Answer {
 	}
 	return a
 }
+
+// Succeeded reports whether a result says that what was asked for is so.
+func Succeeded(r v1.Result) bool {
+	switch r {
+	case v1.ResultOpened, v1.ResultAlreadyOpen, v1.ResultReconciled, v1.ResultClosed, v1.ResultAlreadyClosed:
+		return true
+	}
+	return false
+}
+
+// NotStored answers a decision that could not be stored. Where nothing needed to be sent, what was
+// asked for is so all the same, and the answer says that the decision is not on record.
+func NotStored(v Verdict) Answer {
+	if !v.Send && v.Cause == "" {
+		return Answer{Result: v.Success, Cause: v1.CauseDecisionNotStored,
+			Message: successText(v.Success) + " But this decision could not be stored, so it does not protect that."}
+	}
+	return Answer{Result: v1.ResultFailed, Cause: v1.CauseStoreFailed,
+		Message: failureText(v1.DecisionOpen, Outcome{Failure: v1.CauseStoreFailed}, Situation{})}
+}
+
+// NeverAppeared answers a decision about a channel that did not come to exist in time.
+func NeverAppeared(now Situation) Answer {
+	return failed(v1.DecisionOpen, Outcome{Failure: v1.CauseNotFound}, now)
+}
+
+// Predates answers a decision that may have been decided before the history begins.
+func Predates() Answer {
+	return Answer{Result: v1.ResultSuperseded, Cause: v1.CauseSuperseded,
+		Message: "The decision is older than the oldest that the channel's record remembers; newer ones stand."}
+}

@@ -63,7 +63,7 @@ func (l *Ledger) begin(ctx context.Context, key pair.Key) (*v1.ChannelRecord, er
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.at(key)
-	e.writing, e.seen = true, ""
+	e.writing = true
 	return e.object, nil
 }
 
@@ -75,8 +75,7 @@ func (l *Ledger) end(key pair.Key, object *v1.ChannelRecord) decision.Record {
 	e.writing = false
 	if object != nil {
 		e.keep(object)
-	}
-	if e.seen != "" && newer(e.seen, e.version()) {
+	} else if e.seen != "" && newer(e.seen, e.version()) {
 		e.stale = true
 	}
 	return e.record()

@@ -39,9 +39,10 @@ type entry struct {
 	shut bool
 	// stale says that object may not be what the API server has: it is read before the next use.
 	stale bool
-	// writing says that an append is out; seen is the newest resource version that a watch brought meanwhile.
-	writing bool
+	// seen is the newest resource version that a watch brought. While writing, an append is out, and
+	// what the watch brings may be its own.
 	seen    string
+	writing bool
 }
 
 // New makes a Ledger that reads from live, which must not be a cache, and writes with write.
@@ -118,11 +119,8 @@ func (l *Ledger) Observe(key pair.Key, resourceVersion string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.at(key)
-	if e.writing {
-		e.seen = resourceVersion
-		return false
-	}
-	if !newer(resourceVersion, e.version()) {
+	e.seen = resourceVersion
+	if e.writing || !newer(resourceVersion, e.version()) {
 		return false
 	}
 	e.stale = true
@@ -184,7 +182,8 @@ func (e *entry) version() string {
 func (e *entry) keep(object *v1.ChannelRecord) {
 	// Nobody reads who wrote which field, and it is the larger half of a small object.
 	object.ManagedFields = nil
-	e.object, e.stale, e.undecided = object, false, false
+	e.object, e.undecided = object, false
+	e.stale = e.seen != "" && newer(e.seen, object.ResourceVersion)
 }
 
 // newer reports whether resource version a is newer than b; any is newer than none.

@@ -41,8 +41,8 @@ type Identity struct {
 type WebSocketDialer struct {
 	// Secrets reads the API server itself: no Secret is cached.
 	Secrets client.Reader
-	// Identity of the host.
-	Identity func() Identity
+	// Identity of the host; it fails where this process may not speak to connectors.
+	Identity func(context.Context) (Identity, error)
 	// AllowURLs lets targets be urls, and AllowedNetworks lets those lead to addresses that are
 	// otherwise denied.
 	AllowURLs       bool
@@ -62,7 +62,10 @@ func (d *WebSocketDialer) Dial(ctx context.Context, t Target) (mcpl.Transport, e
 	if err != nil {
 		return nil, &Failure{Reason: v1.ReasonDialFailed, Err: errors.New("the address is no URL")}
 	}
-	id := d.Identity()
+	id, err := d.Identity(ctx)
+	if err != nil {
+		return nil, &Failure{Reason: v1.ReasonDialFailed, Err: err}
+	}
 	o := mcpl.DialOptions{URL: address, Header: http.Header{"Mcpl-Term": {id.Term}, "Mcpl-Host": {id.Host}}}
 	if t.TLS {
 		if o.TLS, err = d.tls(ctx, t); err != nil {

@@ -16,6 +16,8 @@ import (
 
 // Decisions says what is decided, at the moment of sending.
 type Decisions interface {
+	Record(pair.Key) decision.Record
+	// WantsOpen says what the transport should be, which is not always what the record says.
 	WantsOpen(pair.Key) bool
 }
 
@@ -131,6 +133,8 @@ type Snapshot struct {
 	// Registered, Open and Outstanding count channels. Outstanding has work queued or in flight, or
 	// waits for its registration to be recorded.
 	Registered, Open, Outstanding int
+	// TunedOut counts channels that are decided so, Unsettled those not confirmed to be what is decided.
+	TunedOut, Unsettled int
 	// Refused counts the channels that the connector offered beyond its limit.
 	Refused int
 }
@@ -168,6 +172,12 @@ func (s *Session) Snapshot() Snapshot {
 		}
 		if e.ticket != nil || s.queues[id] != nil {
 			snap.Outstanding++
+		}
+		if s.due(id, e) {
+			snap.Unsettled++
+		}
+		if s.decisions.Record(s.key(id)).State == v1.StateTunedOut {
+			snap.TunedOut++
 		}
 	}
 	return snap

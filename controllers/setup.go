@@ -7,13 +7,19 @@ import (
 
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "mcpl.dev/operator/api/v1alpha1"
+	"mcpl.dev/operator/internal/lease"
 	"mcpl.dev/operator/internal/ledger"
 	"mcpl.dev/operator/internal/session"
 )
@@ -37,9 +43,37 @@ type Options struct {
 	Version string
 }
 
-// CacheOptions says what of the objects is kept in memory: nobody reads who wrote which field, of
+// ManagerOptions are those that the controllers rely on: their kinds, a cache that keeps what they
+// read, a client that sees its own writes, and leader election by lock, always. Without namespaces
+// all are served.
+func ManagerOptions(lock resourcelock.Interface, namespaces ...string) ctrl.Options {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1.AddToScheme(scheme))
+	options := ctrl.Options{
+		Scheme: scheme,
+		Cache:  cacheOptions(),
+		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+
+		LeaderElection:                      true,
+		LeaderElectionResourceLockInterface: lock,
+		LeaderElectionReleaseOnCancel:       true,
+		LeaseDuration:                       ptr.To(lease.Duration),
+		RenewDeadline:                       ptr.To(lease.RenewDeadline),
+		RetryPeriod:                         ptr.To(lease.RetryPeriod),
+	}
+	for _, namespace := range namespaces {
+		if options.Cache.DefaultNamespaces == nil {
+			options.Cache.DefaultNamespaces = map[string]cache.Config{}
+		}
+		options.Cache.DefaultNamespaces[namespace] = cache.Config{}
+	}
+	return options
+}
+
+// cacheOptions says what of the objects is kept in memory: nobody reads who wrote which field, of
 // a record only what tells that somebody else wrote it, and of a pod only what says where it is.
-func CacheOptions() cache.Options {
+func cacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{

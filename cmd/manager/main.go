@@ -8,20 +8,14 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	v1 "mcpl.dev/operator/api/v1alpha1"
 	"mcpl.dev/operator/controllers"
 	"mcpl.dev/operator/internal/lease"
 )
@@ -117,35 +111,11 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 }
 
 func managerOptions(f flags, election *lease.Lease) ctrl.Options {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			panic(err) // the kinds are compiled in
-		}
-	}
-	options := ctrl.Options{
-		Scheme: scheme,
-		Cache:  controllers.CacheOptions(),
-		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
-
-		LeaderElection:                      true,
-		LeaderElectionResourceLockInterface: election.Lock(),
-		LeaderElectionReleaseOnCancel:       true,
-		LeaseDuration:                       ptr.To(lease.Duration),
-		RenewDeadline:                       ptr.To(lease.RenewDeadline),
-		RetryPeriod:                         ptr.To(lease.RetryPeriod),
-
-		HealthProbeBindAddress: f.probes,
-		Metrics:                metricsserver.Options{BindAddress: f.metrics, SecureServing: !f.metricsInsecure},
-	}
+	options := controllers.ManagerOptions(election.Lock(), f.namespaces...)
+	options.HealthProbeBindAddress = f.probes
+	options.Metrics = metricsserver.Options{BindAddress: f.metrics, SecureServing: !f.metricsInsecure}
 	if !f.metricsInsecure {
 		options.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
-	if len(f.namespaces) > 0 {
-		options.Cache.DefaultNamespaces = map[string]cache.Config{}
-		for _, namespace := range f.namespaces {
-			options.Cache.DefaultNamespaces[namespace] = cache.Config{}
-		}
 	}
 	return options
 }

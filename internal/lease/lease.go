@@ -31,7 +31,7 @@ const (
 type Lease struct {
 	namespace, name string
 	identity        string
-	leases          coordinationv1.LeasesGetter
+	leases          coordinationv1.CoordinationV1Interface
 	lock            resourcelock.Interface
 }
 

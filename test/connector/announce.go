@@ -51,7 +51,8 @@ func (c *Connector) Update(ctx context.Context, form Form, ds ...Descriptor) ([]
 	return c.Changed(ctx, form, Changes{Updated: ds})
 }
 
-// Announce tells a served channel again, as added, with a preference for its start.
+// Announce tells a channel again, as added, with a preference for its start. It
+// is the same channel: what is open stays open. One that is not served yet is added.
 func (c *Connector) Announce(ctx context.Context, form Form, id string, initiallyOpen bool) ([]Verdict, error) {
 	d, ok := c.Channel(id)
 	if !ok {
@@ -197,7 +198,11 @@ func (c *Connector) judged(e Entry) {
 		return
 	}
 	c.channels = slices.DeleteFunc(c.channels, func(ch *channel) bool {
-		return !ch.listOnly && !slices.ContainsFunc(c.verdicts, func(v Verdict) bool { return v.ID == ch.ID && v.Accepted })
+		if ch.listOnly || slices.ContainsFunc(c.verdicts, func(v Verdict) bool { return v.ID == ch.ID && v.Accepted }) {
+			return false
+		}
+		delete(c.open, ch.ID)
+		return true
 	})
 }
 

@@ -33,7 +33,8 @@ type Behavior struct {
 	// RegisterForm is AsRequest (default) or AsNotification (fact 26).
 	RegisterForm Form `json:"registerForm,omitempty"`
 	// BlockOnRegister keeps it from serving anything until the host has answered
-	// its channels/register (semantics §12.4: answer before reconciling).
+	// its channels/register (semantics §12.4: answer before reconciling). With a
+	// registration before the policy it blocks the policy, too: nobody moves.
 	BlockOnRegister bool `json:"blockOnRegister,omitempty"`
 	// DropUnaccepted makes it forget every registered channel whose verdict is
 	// not accepted:true (fact 28).
@@ -49,6 +50,8 @@ type Behavior struct {
 	Delay Duration `json:"delay,omitempty"`
 	// RefuseStatus answers every upgrade with this HTTP status. Default: none.
 	RefuseStatus int `json:"refuseStatus,omitempty"`
+	// GarbleUpgrades answers every upgrade with what is not HTTP.
+	GarbleUpgrades bool `json:"garbleUpgrades,omitempty"`
 }
 
 // RegisterWhen is an occasion for channels/register.

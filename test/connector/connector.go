@@ -27,6 +27,7 @@ type Connector struct {
 	addr    string
 	reserve io.Closer
 	server  *http.Server
+	control *controlServer // nil without Options.Control
 
 	life context.Context // ends when Close begins
 	kill context.CancelFunc
@@ -88,7 +89,10 @@ func Start(ctx context.Context, o Options) (*Connector, error) {
 		c.kill()
 		return nil, err
 	}
-	if err = c.Resume(ctx); err != nil {
+	if err = c.Resume(ctx); err == nil && o.Control != "" {
+		c.control, err = c.serveControl(ctx, o.Control)
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	c.stop = context.AfterFunc(ctx, func() { _ = c.shutDown() })
@@ -132,6 +136,9 @@ func (c *Connector) shutDown() error {
 	c.mu.Unlock()
 
 	err := errors.Join(c.reserve.Close(), c.server.Close())
+	if c.control != nil {
+		err = errors.Join(err, c.control.server.Close())
+	}
 	for _, s := range sockets {
 		_ = s.Close() // a peer that was faster is no failure
 	}
@@ -158,6 +165,26 @@ func (c *Connector) URL() string {
 	return scheme + "://" + c.addr + Path
 }
 
+// ControlURL is the root of the control API, "" if there is none.
+func (c *Connector) ControlURL() string {
+	if c.control == nil {
+		return ""
+	}
+	return "http://" + c.control.addr
+}
+
+// Ready is what the program prints, as one line of JSON, when it listens.
+type Ready struct {
+	Addr    string `json:"addr"`
+	URL     string `json:"url"`
+	Control string `json:"control,omitempty"`
+}
+
+// Ready returns where the connector is reached.
+func (c *Connector) Ready() Ready {
+	return Ready{Addr: c.Addr(), URL: c.URL(), Control: c.ControlURL()}
+}
+
 // Status is what a connector is doing.
 type Status struct {
 	// Connected says that a host is being served; what follows is about it.
@@ -173,6 +200,9 @@ type Status struct {
 	Granted []string `json:"granted,omitempty"`
 	// Registered is set by the answer to channels/register.
 	Registered bool `json:"registered"`
+	// Unanswered is how many of the connector's requests the host has not
+	// answered. It answers every one, sooner or later.
+	Unanswered int `json:"unanswered"`
 	// Connections is how many there were so far, served or not.
 	Connections int `json:"connections"`
 }
@@ -187,6 +217,7 @@ func (c *Connector) Status() Status {
 		s.Host, s.Term = n.host, n.term
 		s.Initialized = n.phase > phaseGap
 		s.Registered = n.registered
+		s.Unanswered = len(n.pending)
 		if n.grant.known {
 			s.Granted = slices.Sorted(maps.Keys(n.grant.paths))
 		}

@@ -68,6 +68,11 @@ func TestHandshake(t *testing.T) {
 			if m := h.grant(everything...); string(m.Result) != test.policyAnswer {
 				t.Errorf("policy answer: %s", m.Result)
 			}
+			if test.dialect == Dialect05 {
+				if m := h.next(); m.Method != "notifications/tools/list_changed" {
+					t.Errorf("want news of the tools, got %s", m.Method)
+				}
+			}
 			register := h.next()
 			if register.Method != "channels/register" || string(register.ID) != "1" {
 				t.Errorf("want channels/register with id 1, got %s with %s", register.Method, register.ID)

@@ -76,7 +76,7 @@ func (n *hostConn) policy(m message) {
 	case PolicyResult:
 		r.Result = answer.Result
 	}
-	accepted := false
+	accepted, hadTools := false, n.hasTools()
 	answered := n.perform(m, r, 0, func(r Rule) (any, *RPCError) {
 		if r.Unapplied {
 			return map[string]any{"accepted": true}, nil
@@ -85,9 +85,18 @@ func (n *hostConn) policy(m message) {
 		accepted = failure == nil && !n.grant.refused
 		return result, failure
 	})
+	if answered && c.o.Dialect == Dialect05 && hadTools != n.hasTools() {
+		_ = n.notify(n.ctx, "notifications/tools/list_changed", map[string]any{}) // the host may be gone
+	}
 	if answered && accepted && when == RegisterAfterPolicy {
 		n.register()
 	}
+}
+
+func (n *hostConn) hasTools() bool {
+	n.c.mu.Lock()
+	defer n.c.mu.Unlock()
+	return n.grant.allows("tools")
 }
 
 // takePolicy makes a policy the one in force. c.mu is held.

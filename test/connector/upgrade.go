@@ -20,10 +20,13 @@ func (c *Connector) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.mu.Lock()
-	refusal, held := c.behavior.RefuseStatus, c.holder
+	refusal, garble, held := c.behavior.RefuseStatus, c.behavior.GarbleUpgrades, c.holder
 	c.mu.Unlock()
 	host, presented := r.Header.Get("Mcpl-Host"), r.Header.Get("Mcpl-Term")
 	switch {
+	case garble:
+		garbled(w)
+		return
 	case refusal != 0:
 		http.Error(w, http.StatusText(refusal), refusal)
 		return
@@ -45,6 +48,16 @@ func (c *Connector) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	ws.SetReadLimit(c.o.MaxMessageBytes)
 	n := &hostConn{c: c, ws: ws, socket: socketOf(r), host: host, term: presented}
 	c.serve(n)
+}
+
+// garbled answers as something that is no HTTP server.
+func garbled(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return // the host is gone
+	}
+	_, _ = conn.Write([]byte("220 mail.example ESMTP\r\n"))
+	_ = conn.Close()
 }
 
 // authorised compares in constant time, as a real connector should.

@@ -51,10 +51,14 @@ func podEndpoint(c *v1.Connector, pods []corev1.Pod) endpoint {
 			Message: fmt.Sprintf("%d ready pods match spec.podSelector; a connector is one pod: narrow the selector, or scale to one", len(ready))}}
 	}
 	pod := &ready[0]
-	port, ok := podPort(pod, c.Spec.Transport.Port)
+	wanted := intstr.FromString("mcpl")
+	if c.Spec.Transport.Port != nil {
+		wanted = *c.Spec.Transport.Port
+	}
+	port, ok := podPort(pod, wanted)
 	if !ok {
 		return endpoint{trouble: session.Trouble{Reason: v1.ReasonDialFailed,
-			Message: fmt.Sprintf("pod %s has no container port named %s: see spec.transport.port", pod.Name, c.Spec.Transport.Port.String())}}
+			Message: fmt.Sprintf("pod %s has no container port named %s: see spec.transport.port", pod.Name, wanted.String())}}
 	}
 	t := baseTarget(c)
 	t.Address = net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(port))
@@ -92,10 +96,9 @@ func podPort(pod *corev1.Pod, port intstr.IntOrString) (int, bool) {
 	if port.Type == intstr.Int {
 		return port.IntValue(), port.IntValue() > 0
 	}
-	name := cmp.Or(port.StrVal, "mcpl")
 	for _, container := range pod.Spec.Containers {
 		for _, p := range container.Ports {
-			if p.Name == name {
+			if p.Name == port.StrVal {
 				return int(p.ContainerPort), true
 			}
 		}

@@ -8,6 +8,7 @@ import (
 // ConnectorSpec says where a connector is, how to reach it and which of its channels are wanted.
 // +kubebuilder:validation:XValidation:rule="has(self.podSelector) != has(self.url)",message="exactly one of spec.podSelector and spec.url must be set"
 // +kubebuilder:validation:XValidation:rule="self.transport.insecure || has(self.transport.tls) || (has(self.url) && self.url.startsWith('wss://'))",message="spec.transport.tls is not set: set it, use a wss:// url, or set spec.transport.insecure to true to accept an unencrypted connection"
+// +kubebuilder:validation:XValidation:rule="!has(self.transport.tls) || has(self.url) || has(self.transport.tls.serverName)",message="spec.transport.tls.serverName must be set for a pod: the address of a pod is no name that a certificate bears"
 // +kubebuilder:validation:XValidation:rule="!has(self.transport.tls) || !has(self.url) || self.url.startsWith('wss://')",message="spec.transport.tls needs a wss:// url"
 type ConnectorSpec struct {
 	// serverID is the connector's name in records, tools and composite ids: a DNS label of at
@@ -108,7 +109,7 @@ type ConnectorTransport struct {
 	// +kubebuilder:default=mcpl
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=63
-	Port intstr.IntOrString `json:"port,omitempty"`
+	Port *intstr.IntOrString `json:"port,omitempty"`
 
 	// path of the WebSocket. Default /mcpl. Not read for a url.
 	// +optional

@@ -54,7 +54,6 @@ func Start(ctx context.Context) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{dir: dir, assets: assets, env: &envtest.Environment{BinaryAssetsDirectory: assets}}
-	c.env.ControlPlane.GetAPIServer().Configure().Append("authorization-mode", "RBAC")
 	if c.Config, err = c.env.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the control plane: %w", err), c.Stop())
 	}

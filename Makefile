@@ -47,13 +47,15 @@ lint: ## Check the code, go vet included.
 .PHONY: verify
 verify: ## Regenerate, and fail if that changes anything.
 	@echo "verify: generated files are up to date"
-	@snapshot() { find api config/crd/bases config/rbac -type f -exec cksum {} + | sort -k 3; }; \
+	@snapshot() { find api config/crd/bases config/rbac -type f -exec cksum {} + | sort; }; \
 	before=$$(snapshot); \
-	$(MAKE) --no-print-directory generate && \
-	diff <(echo "$$before") <(snapshot) || { \
-		echo "verify: the files above were not up to date and have been regenerated: look at them and commit them."; \
+	$(MAKE) --no-print-directory generate || exit 1; \
+	changed=$$(comm -3 <(echo "$$before") <(snapshot) | awk '{print $$3}' | sort -u); \
+	if [ -n "$$changed" ]; then \
+		echo "verify: these were not up to date and have been regenerated; look at them and commit them:"; \
+		echo "$$changed"; \
 		exit 1; \
-	}
+	fi
 
 ##@ Tests
 

@@ -121,12 +121,12 @@ func (d *demo) startConnector(ctx context.Context) error {
 	if _, err := d.cluster.Kubectl(ctx, "-n", "residents", "create", "secret", "generic", "discord-mcpl", "--from-literal=token="+token); err != nil {
 		return err
 	}
-	address, err := d.startListening(ctx, "connector", "--listen", "127.0.0.1:0", "--token", token, "--fence",
+	ready, err := d.startConnectorProcess(ctx, "--control", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--token", token, "--fence",
 		"--server-name", "discord-mcpl", "--channels", filepath.Join(cluster.Root(), "hack", "demo", "channels.yaml"))
 	if err != nil {
 		return err
 	}
-	_, err = d.cluster.WritePod(ctx, "residents", "discord-mcpl-0", map[string]string{"app": "discord-mcpl"}, address)
+	_, err = d.cluster.WritePod(ctx, "residents", "discord-mcpl-0", map[string]string{"app": "discord-mcpl"}, ready.Addr)
 	return err
 }
 

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"mcpl.dev/operator/test/connector"
 )
 
 // start starts one of the built binaries; what it prints goes to NAME.log.
@@ -28,34 +28,27 @@ func (d *demo) start(name string, args ...string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// startListening starts a binary whose first line of output names the address it listens at.
-func (d *demo) startListening(ctx context.Context, name string, args ...string) (string, error) {
-	cmd := exec.Command(filepath.Join(d.dir, name), args...)
+// startConnectorProcess starts the connector, whose first line of output says where it listens.
+func (d *demo) startConnectorProcess(ctx context.Context, args ...string) (connector.Ready, error) {
+	var ready connector.Ready
+	cmd := exec.Command(filepath.Join(d.dir, "connector"), args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return "", err
+		return ready, err
 	}
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
-		return "", err
+		return ready, err
 	}
 	d.started = append(d.started, cmd)
-	lines := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(out).ReadString('\n') // it ends with the process at the latest
-		lines <- line
-	}()
+	told := make(chan error, 1)
+	go func() { told <- json.NewDecoder(out).Decode(&ready) }() // it ends with the process at the latest
 	select {
-	case line := <-lines:
-		for _, field := range strings.Fields(line) {
-			if address, ok := strings.CutPrefix(field, "mcpl="); ok {
-				return address, nil
-			}
-		}
-		return "", fmt.Errorf("%s did not say where it listens, but: %s", name, strings.TrimSpace(line))
+	case err := <-told:
+		return ready, err
 	case <-time.After(30 * time.Second):
-		return "", errors.New(name + " did not say within 30 s where it listens")
+		return ready, errors.New("the connector did not say within 30 s where it listens")
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return ready, ctx.Err()
 	}
 }

@@ -45,4 +45,5 @@ func (c *Connector) violate(conn int, kind ViolationKind, detail string) {
 	if len(c.violations) < 1000 {
 		c.violations = append(c.violations, Violation{Kind: kind, Conn: conn, Detail: detail})
 	}
+	c.bell.ring()
 }

@@ -37,8 +37,8 @@ func (b *bell) ring() {
 var ErrCountsOnly = errors.New("the journal keeps only counts: use WaitUntil, or a JournalKeep that is not negative")
 
 // WaitUntil waits until condition holds. It is asked again after each new entry
-// and each change of what is connected, registered, open or held, and may call
-// any method of the connector.
+// and each change of what is connected, registered, open or held and of the
+// violations, and may call any method of the connector.
 func (c *Connector) WaitUntil(ctx context.Context, condition func() bool) error {
 	for {
 		news := c.bell.wait()

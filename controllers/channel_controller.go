@@ -108,15 +108,6 @@ func (r *ChannelReconciler) enqueueChannel(ctx context.Context, o client.Object,
 		return
 	}
 	q.Add(key)
-	r.wakeDecisionsOf(ctx, o, key, q)
-}
-
-// wakeDecisionsOf wakes the owner of decisions that waited for this Channel under another pair: a
-// Channel whose Connector is there now.
-func (r *ChannelReconciler) wakeDecisionsOf(ctx context.Context, o client.Object, key pair.Key, q queueOf) {
-	if provisional := o.(*v1.Channel).Spec.ConnectorRef.Name; provisional != key.ServerID {
-		q.Add(pair.Key{Namespace: key.Namespace, ServerID: provisional, ChannelID: key.ChannelID})
-	}
 }
 
 func (r *ChannelReconciler) ofDecision(ctx context.Context, o client.Object) []pair.Key {

@@ -79,7 +79,7 @@ func (r *ChannelReconciler) take(ctx context.Context, s *scope, d *v1.ChannelDec
 		return r.resume(ctx, s, d, entry)
 	case named && decision.PredatesHistory(history, d.CreationTimestamp.Unix()):
 		return r.conclude(ctx, s, d, conclusion{Answer: decision.Predates(), revision: s.record.Revision})
-	case s.connector == nil || s.unserved():
+	case s.absent():
 		return r.wait(ctx, s, d)
 	}
 	return r.judge(ctx, s, d, named)
@@ -159,12 +159,16 @@ func (r *ChannelReconciler) resume(ctx context.Context, s *scope, d *v1.ChannelD
 
 // wait leaves a decision alone until its channel is there, and fails it after an hour.
 func (r *ChannelReconciler) wait(ctx context.Context, s *scope, d *v1.ChannelDecision) error {
-	left := waitingTime - r.clock.Since(d.CreationTimestamp.Time)
-	if left <= 0 {
-		return r.conclude(ctx, s, d, conclusion{Answer: decision.NeverAppeared(s.situation())})
+	waited := r.clock.Since(d.CreationTimestamp.Time)
+	switch {
+	case waited < settling:
+		s.again(settling - waited)
+		return nil
+	case waited < waitingTime:
+		s.again(waitingTime - waited)
+		return tellAbsent(ctx, r.Client, r.clock, d)
 	}
-	s.again(left)
-	return tellAbsent(ctx, r.Client, r.clock, d)
+	return r.conclude(ctx, s, d, conclusion{Answer: decision.NeverAppeared(s.situation())})
 }
 
 // tellWaiting says that a decision is recorded and under way, once that has lasted a while.

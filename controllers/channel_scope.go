@@ -59,6 +59,12 @@ func (s *scope) unserved() bool {
 	return s.connector != nil && s.connector.Spec.Channels == v1.ChannelsDeclared && s.channel == nil
 }
 
+// absent reports whether there is no such channel, as far as anybody knows: no Connector serves
+// it, or it is neither registered nor declared by an object nor on record.
+func (s *scope) absent() bool {
+	return s.connector == nil || s.unserved() || (s.channel == nil && !s.live.Registered && s.record.Revision == 0)
+}
+
 // situation is what the rules need to know, as it is now.
 func (s *scope) situation() decision.Situation {
 	return decision.Situation{

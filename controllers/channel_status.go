@@ -23,8 +23,8 @@ func (r *ChannelReconciler) report(ctx context.Context, s *scope) error {
 	s.live = r.sessions.Channel(s.key)
 	for i := range s.rivals {
 		rival := &s.rivals[i]
-		if untouched(rival) {
-			continue // it is being deleted
+		if s.channel == nil || untouched(rival) {
+			continue // one of them is being deleted, which is news to come
 		}
 		f := r.facts(s, rival)
 		f.DuplicateOf = s.channel.Name
@@ -118,7 +118,7 @@ func (r *ChannelReconciler) fill(s *scope, c, next *v1.Channel, f decision.Chann
 	status.Desired, status.Registration, status.Transport = report.Desired, report.Registration, report.Transport
 	status.OutstandingWork = int32(s.live.Outstanding)
 	status.Decision = nil
-	if s.record.Decided() && f.ConnectorExists {
+	if s.record.Decided() && status.ServerID != "" {
 		status.Decision = &v1.DecisionInForce{State: s.record.State, Source: s.record.Source, Revision: s.record.Revision}
 		if object := r.ledger.Object(s.key); object != nil {
 			at := object.Record.At
@@ -136,8 +136,12 @@ func (r *ChannelReconciler) patience(s *scope, c *v1.Channel, next *v1.ChannelSt
 		s.memory.differs, s.memory.differsSince = state, now
 	}
 	left := settling - now.Sub(s.memory.differsSince)
-	if sameDecision(c, next) && !s.live.DisturbedAt.IsZero() {
-		left = max(left, outageGrace-now.Sub(s.live.DisturbedAt))
+	disturbedAt := s.live.DisturbedAt
+	if disturbedAt.IsZero() {
+		disturbedAt = r.startedAt // its session has not even begun
+	}
+	if sameDecision(c, next) {
+		left = max(left, outageGrace-now.Sub(disturbedAt))
 	}
 	return left
 }

@@ -59,7 +59,11 @@ func (m *reported) patience(old, next *v1.ConnectorStatus, s session.Snapshot, n
 	if state == connectorSignature(old) {
 		m.differs = ""
 		if s.Outstanding > 0 {
-			return countsEvery - now.Sub(m.countsAt)
+			last := m.countsAt
+			if s.UpSince.After(last) {
+				last = s.UpSince
+			}
+			return countsEvery - now.Sub(last)
 		}
 		return 0
 	}

@@ -117,6 +117,29 @@ func (w *world) connector(ctx context.Context, name string, o connector.Options)
 	return c
 }
 
+// another starts a connector with the same channels as those of most specs.
+func (w *world) another(_ context.Context) *connector.Connector {
+	GinkgoHelper()
+	c, err := connector.Start(context.Background(), connector.Options{Channels: connector.Generate("discord:111", 2)})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(c.Close)
+	return c
+}
+
+// permutations lists all orders of n things.
+func permutations(n int) [][]int {
+	if n == 0 {
+		return [][]int{{}}
+	}
+	var all [][]int
+	for _, p := range permutations(n - 1) {
+		for i := 0; i <= len(p); i++ {
+			all = append(all, slices.Insert(slices.Clone(p), i, n-1))
+		}
+	}
+	return all
+}
+
 func (w *world) pod(ctx context.Context, name string, c *connector.Connector) {
 	GinkgoHelper()
 	_, err := control.WritePod(ctx, w.namespace, name+"-0", map[string]string{"app": name}, c.Addr())

@@ -59,13 +59,16 @@ func ReportChannel(f ChannelFacts) Report {
 	if f.Record.Decided() {
 		r.Desired = string(f.Record.State)
 	}
-	if r.Transport == "" || f.Connector != v1.ConnectorUp {
+	if f.Connector != v1.ConnectorUp {
+		r.Transport = f.LastConfirmed // nothing newer is known, and the message says so
+	}
+	if r.Transport == "" {
 		r.Transport = v1.TransportUnconfirmed
 	}
 	registered, settled := registeredCondition(f), settledCondition(f)
 	ready := readyCondition(f, registered, settled)
 	r.Conditions = []metav1.Condition{registered, settled, ready}
-	r.Final = ready.Status == metav1.ConditionTrue || f.Failed != nil || f.DuplicateOf != ""
+	r.Final = settled.Status != metav1.ConditionUnknown || f.DuplicateOf != "" || f.DuplicateServerID
 
 	missing := f.Connector == v1.ConnectorUp && !f.Registered
 	switch {
@@ -199,7 +202,7 @@ func connectorGone(f ChannelFacts) string {
 func connectorDown(f ChannelFacts) string {
 	text := "Connector " + f.ConnectorName + " is not connected (" + string(stateOrGone(f.Connector)) + "): see its condition Connected."
 	if f.LastConfirmed == v1.TransportOpen || f.LastConfirmed == v1.TransportClosed {
-		text += " Last confirmed: " + string(f.LastConfirmed) + "."
+		text += " The transport shown is what was last confirmed."
 	}
 	return text + " What is decided stands, and is applied when the connector registers the channel."
 }

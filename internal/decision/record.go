@@ -47,7 +47,9 @@ func MayWrite(existing Record, attempt Write) (Write, bool) {
 func mayOpen(existing Record, source v1.Source) bool {
 	switch existing.State {
 	case v1.StateTunedOut:
-		return false // only the end of its own epoch ends a tune-out
+		// Only its own end ends a tune-out. The resident's cancel is one, too, but looks like a
+		// channel_open from here: whoever cancels writes without asking.
+		return sources[source].class == tuneOutEnd
 	case v1.StateOpen:
 		// The resident's word makes any open an explicit one; nobody else's adds anything.
 		return source == v1.SourceAgentTool && existing.Source != v1.SourceAgentTool

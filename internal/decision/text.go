@@ -2,6 +2,7 @@ package decision
 
 import (
 	"fmt"
+	"strings"
 
 	v1 "mcpl.dev/operator/api/v1alpha1"
 )
@@ -14,7 +15,7 @@ func successText(r v1.Result) string {
 	case v1.ResultOpened:
 		return "The channel is open: the connector confirmed it."
 	case v1.ResultReconciled:
-		return "The channel was already decided open; the connector confirmed it again."
+		return "The channel was already decided open, and the connector confirmed that it is."
 	case v1.ResultAlreadyOpen:
 		return "The channel was already open; nothing was sent."
 	case v1.ResultClosed:
@@ -40,44 +41,63 @@ func refusalText(cause v1.Cause, record Record) string {
 }
 
 func supersededText(by Record) string {
-	if !by.Decided() {
+	if by.Undecided() {
 		return "The record of this decision was deleted, so nothing is decided any more."
 	}
 	return fmt.Sprintf("A newer decision replaced this one and stands: %s (%s).", by.State, by.Source)
 }
 
+// failureText says what is decided all the same: the caller's own decision, or, where it had nothing
+// to write, somebody's before it.
 func failureText(kind v1.DecisionKind, o Outcome, now Situation) string {
-	word := operationWord(kind == v1.DecisionOpen)
-	text := "The decision is recorded, but " + failureClause(word, o, now) + "."
-	if o.Failure == v1.CauseNotFound || o.Failure == v1.CauseStoreFailed {
-		return capitalize(failureClause(word, o, now)) + ". Nothing changed."
+	open := kind == v1.DecisionOpen
+	word, decided := operationWord(open), "closed"
+	if open {
+		decided = "open"
 	}
-	return text + " " + retryText(word, kind == v1.DecisionOpen && now.Transport != v1.TransportOpen, o.Failure)
+	why := failureClause(word, o, now)
+	if o.Failure == v1.CauseNotFound || o.Failure == v1.CauseStoreFailed {
+		return capitalize(why) + ". Nothing changed, and nothing was sent."
+	}
+	return "The channel is decided " + decided + ", but " + why + ". " +
+		retryText(word, open && now.Transport != v1.TransportOpen, o.Failure)
 }
 
-// failureClause says in half a sentence why an operation did not succeed.
+// failureClause says in half a sentence why an operation did not succeed. What was in its way may be
+// gone by now, and then it says so.
 func failureClause(word string, o Outcome, now Situation) string {
+	present := ", so no " + word + " can be sent"
+	past := " when the " + word + " was to be sent"
 	switch o.Failure {
 	case v1.CauseNotFound:
 		return "no such channel appeared in time"
 	case v1.CauseStoreFailed:
 		return "the decision could not be stored"
 	case v1.CauseConnectorMissing:
-		return "the connector is not connected (" + string(stateOrGone(now.Connector)) + "), so no " + word + " was sent"
+		if now.Connector == v1.ConnectorUp {
+			return "the connector was not connected" + past
+		}
+		return "the connector is not connected (" + string(stateOrGone(now.Connector)) + ")" + present
 	case v1.CauseNotPermitted:
-		return "channels.lifecycle is not granted on the connector, so no " + word + " was sent"
+		if now.Lifecycle {
+			return "channels.lifecycle was not granted on the connector" + past
+		}
+		return "channels.lifecycle is not granted on the connector" + present
 	case v1.CauseRegistrationGone:
-		return "the connector does not register the channel now, so no " + word + " was sent"
+		if now.Registered {
+			return "the connector did not register the channel" + past
+		}
+		return "the connector does not register the channel now" + present
 	case v1.CauseSubstituted:
 		return "the connector answered the " + word + " for another channel, and nothing of that answer was used"
 	case v1.CauseDidNotConverge:
-		return "the channel's address or its decision kept changing while the " + word + " was out"
+		return "the channel's address or its decision kept changing, through all the attempts that one " + word + " has"
 	}
 	switch {
 	case o.Unknown:
 		return "the connector did not answer the " + word + ", so it may or may not have acted"
 	case o.Detail != "":
-		return "the connector answered the " + word + " with an error: " + o.Detail
+		return "the connector answered the " + word + " with an error: " + strings.TrimRight(o.Detail, ". ")
 	default:
 		return "the connector answered the " + word + " with an error"
 	}
@@ -90,7 +110,7 @@ func retryText(word string, selected bool, failure v1.Cause) string {
 	case v1.CauseNotPermitted:
 		next = "The " + word + " is sent when the connector next registers the channel with that capability granted"
 	case v1.CauseConnectorFailed, v1.CauseSubstituted, v1.CauseDidNotConverge:
-		next = "The " + word + " is sent again when the connector next registers the channel or somebody decides again"
+		next = "The " + word + " is sent when the connector next registers the channel or somebody decides again"
 	}
 	if selected {
 		return next + "; a close withdraws it."

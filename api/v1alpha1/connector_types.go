@@ -109,6 +109,7 @@ type ConnectorTransport struct {
 	// +kubebuilder:default=mcpl
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 65535 : self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="spec.transport.port must be a number from 1 to 65535 or the name of a container's port"
 	Port *intstr.IntOrString `json:"port,omitempty"`
 
 	// path of the WebSocket. Default /mcpl. Not read for a url.
@@ -149,6 +150,7 @@ type ConnectorTLS struct {
 	// serverName is the name that the connector's certificate must bear. Absent means the host of
 	// the url; for a pod it is required, since a pod's address is no name.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	ServerName string `json:"serverName,omitempty"`
 

@@ -186,6 +186,8 @@ type memory struct {
 	// differs is what the status should have said and did not yet, and since when.
 	differs      string
 	differsSince time.Time
+	// settledAt is when the channel was last seen to be as it should.
+	settledAt time.Time
 	// uid and written are the Channel whose status was written last, and its resource version then.
 	uid     types.UID
 	written string

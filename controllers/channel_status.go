@@ -83,6 +83,9 @@ func (r *ChannelReconciler) reportOn(ctx context.Context, s *scope, c *v1.Channe
 	next := c.DeepCopy()
 	r.fill(s, c, next, f, report)
 	setConditions(&next.Status.Conditions, c.Generation, metav1.NewTime(now), report.Conditions...)
+	if c == s.channel && report.Settled() {
+		s.memory.settledAt = now
+	}
 	if equality.Semantic.DeepEqual(c.Status, next.Status) {
 		if c == s.channel {
 			s.memory.differs = ""
@@ -140,7 +143,7 @@ func (r *ChannelReconciler) patience(s *scope, c *v1.Channel, next *v1.ChannelSt
 	if disturbedAt.IsZero() {
 		disturbedAt = r.startedAt // its session has not even begun
 	}
-	if sameDecision(c, next) {
+	if sameDecision(c, next) && !s.memory.settledAt.After(disturbedAt) {
 		left = max(left, outageGrace-now.Sub(disturbedAt))
 	}
 	return left

@@ -122,7 +122,7 @@ func (d *demo) startConnector(ctx context.Context) error {
 		return err
 	}
 	ready, err := d.startConnectorProcess(ctx, "--control", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--token", token, "--fence",
-		"--server-name", "discord-mcpl", "--channels", filepath.Join(cluster.Root(), "hack", "demo", "channels.yaml"))
+		"--server-name", "discord", "--channels", filepath.Join(cluster.Root(), "hack", "demo", "channels.yaml"))
 	if err != nil {
 		return err
 	}

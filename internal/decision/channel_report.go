@@ -49,6 +49,16 @@ type Report struct {
 	Recheck time.Duration
 }
 
+// Settled reports whether the transport is confirmed to be what is wanted.
+func (r Report) Settled() bool {
+	for _, c := range r.Conditions {
+		if c.Type == v1.ConditionSettled {
+			return c.Status == metav1.ConditionTrue
+		}
+	}
+	return false
+}
+
 // ReportChannel says what a Channel's status should be.
 func ReportChannel(f ChannelFacts) Report {
 	r := Report{

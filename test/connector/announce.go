@@ -54,18 +54,16 @@ func (c *Connector) Update(ctx context.Context, form Form, ds ...Descriptor) ([]
 // Announce tells a channel again, as added, with a preference for its start. It
 // is the same channel: what is open stays open. One that is not served yet is added.
 func (c *Connector) Announce(ctx context.Context, form Form, id string, initiallyOpen bool) ([]Verdict, error) {
-	d, ok := c.Channel(id)
-	if !ok {
-		d = NewDescriptor(id)
-	}
-	d.InitiallyOpen = initiallyOpen
-	open := c.IsOpen(id)
 	c.mu.Lock()
-	c.apply(Changes{Added: []Descriptor{d}})
-	if open {
-		c.open[id] = true // it is the same channel
+	ch := c.channel(id)
+	if ch == nil {
+		ch = &channel{Descriptor: NewDescriptor(id)}
+		c.channels = append(c.channels, ch)
 	}
+	ch.InitiallyOpen = initiallyOpen
+	d := ch.Descriptor
 	c.mu.Unlock()
+	c.bell.ring()
 	return c.tell(ctx, form, Changes{Added: []Descriptor{d}})
 }
 

@@ -16,7 +16,7 @@ import (
 var noControl = []string{
 	"Addr", "URL", "ControlURL", "Ready", "Close", // whoever started the process knows
 	"Begin", "WaitFor", "WaitUntil", // they take or return what is no JSON
-	"Channel", "Granted", "Held", "IsMuted", "IsOpen", "DroppedEntries", "NewMessage", // read otherwise
+	"Channel", "Held", "IsMuted", "IsOpen", "DroppedEntries", "NewMessage", // read otherwise
 }
 
 func TestControlDoesWhatTheConnectorDoes(t *testing.T) {

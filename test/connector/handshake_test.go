@@ -64,7 +64,7 @@ func TestHandshake(t *testing.T) {
 			if got := mcpl.FeatureSets[0] == '['; got != test.arrayOfSets {
 				t.Errorf("featureSets: %s", mcpl.FeatureSets)
 			}
-			h.notify("notifications/initialized")
+			h.initialized()
 			if m := h.grant(everything...); string(m.Result) != test.policyAnswer {
 				t.Errorf("policy answer: %s", m.Result)
 			}

@@ -171,9 +171,9 @@ func (h *testHost) send(frame string) {
 	}
 }
 
-func (h *testHost) notify(method string) {
+func (h *testHost) initialized() {
 	h.t.Helper()
-	h.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":%q}`, method))
+	h.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
 
 // begin sends a request; the answer comes over the channel.
@@ -258,7 +258,7 @@ func (h *testHost) handshake() {
 	if m := h.initialize(); m.Error != nil {
 		h.t.Fatal(m.Error)
 	}
-	h.notify("notifications/initialized")
+	h.initialized()
 	if m := h.grant(everything...); m.Error != nil {
 		h.t.Fatal(m.Error)
 	}

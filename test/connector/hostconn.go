@@ -22,7 +22,7 @@ const (
 // through what was read, in order and one at a time (fact 24).
 type hostConn struct {
 	c          *Connector
-	ws         *websocket.Conn
+	ws         *websocket.Conn // set by serve; to be read with writing or Connector.mu held
 	socket     *socket
 	number     int
 	host, term string
@@ -33,11 +33,12 @@ type hostConn struct {
 	ctx    context.Context // serving; ends with detach
 	cancel context.CancelFunc
 
-	writing chan struct{} // held while a frame is written
+	writing chan struct{} // held while a frame is written, and until there is a WebSocket
 	wake    chan struct{} // rung when queue has grown
 
 	// Connector.mu guards what follows.
 	gone       bool
+	goodbye    *websocket.CloseError // what leave says
 	queue      []message
 	phase      phase
 	plain      bool // initialize was answered without experimental.mcpl
@@ -52,6 +53,44 @@ type hostConn struct {
 
 // rememberedIDs bounds how many request ids are kept to find a repeated one.
 const rememberedIDs = 100_000
+
+func newHostConn(c *Connector, s *socket, host, term string) *hostConn {
+	n := &hostConn{
+		c: c, socket: s, host: host, term: term,
+		writing: make(chan struct{}, 1),
+		wake:    make(chan struct{}, 1),
+		pending: make(map[int64]*PendingCall),
+		inHand:  make(map[string]int),
+		ids:     make(map[string]bool),
+	}
+	n.io, n.cut = context.WithCancel(context.Background())
+	n.ctx, n.cancel = context.WithCancel(n.io)
+	n.writing <- struct{}{}
+	return n
+}
+
+// serve runs a connection until it ends.
+func (n *hostConn) serve(ws *websocket.Conn) {
+	c := n.c
+	ws.SetReadLimit(c.o.MaxMessageBytes)
+	c.mu.Lock()
+	n.ws = ws
+	<-n.writing
+	gone := n.gone
+	if c.current == n {
+		c.start(n.work)
+	}
+	c.mu.Unlock()
+	if gone { // while it was upgraded
+		n.farewell()
+		return
+	}
+	note := n.read()
+	c.mu.Lock()
+	n.detach(note)
+	c.mu.Unlock()
+	n.abort()
+}
 
 // read takes in frames until the connection ends, and returns why it did.
 func (n *hostConn) read() string {
@@ -186,10 +225,10 @@ func (n *hostConn) detach(note string) {
 // goodbye waits for the host's in the background; Close cuts that short.
 func (n *hostConn) leave(code websocket.StatusCode, reason string) {
 	n.detach(fmt.Sprintf("closed with %d %q", code, reason))
-	n.c.start(func() {
-		_ = n.ws.Close(code, reason) // the host may be gone
-		n.abort()
-	})
+	n.goodbye = &websocket.CloseError{Code: code, Reason: reason}
+	if n.ws != nil {
+		n.c.start(n.farewell)
+	}
 }
 
 // drop detaches a connection and cuts it without a word. c.mu is held.
@@ -198,14 +237,28 @@ func (n *hostConn) drop(note string) {
 	n.c.start(n.abort)
 }
 
+// farewell ends a connection that was detached.
+func (n *hostConn) farewell() {
+	n.c.mu.Lock()
+	ws, goodbye := n.ws, n.goodbye
+	n.c.mu.Unlock()
+	if goodbye != nil {
+		_ = ws.Close(goodbye.Code, goodbye.Reason) // the host may be gone
+	}
+	n.abort()
+}
+
 // abort takes the connection away. The socket goes first: the library would wait
 // for the peer.
 func (n *hostConn) abort() {
-	if n.socket != nil {
-		_ = n.socket.Close()
-	}
+	_ = n.socket.Close() // it may be closed already
 	n.cut()
-	_ = n.ws.CloseNow()
+	n.c.mu.Lock()
+	ws := n.ws
+	n.c.mu.Unlock()
+	if ws != nil {
+		_ = ws.CloseNow() // to end what the library runs
+	}
 }
 
 // excerpt is the beginning of a frame, for a note.

@@ -51,7 +51,7 @@ func newJournal(o Options, b *bell) *journal {
 }
 
 // record appends an entry and wakes those who wait.
-func (j *journal) record(e Entry) Entry {
+func (j *journal) record(e Entry) {
 	e.Bytes = max(len(e.Params), len(e.Result))
 	if e.Bytes > j.maxBytes {
 		e.Params, e.Result, e.Truncated = nil, nil, true
@@ -70,7 +70,6 @@ func (j *journal) record(e Entry) Entry {
 	}
 	j.mu.Unlock()
 	j.bell.ring()
-	return e
 }
 
 // count adds an entry to its count. j.mu is held.

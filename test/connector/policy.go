@@ -3,8 +3,6 @@ package connector
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 )
 
 // grant is what the host's last policy lets the connector do.
@@ -38,7 +36,7 @@ func readPolicy(params json.RawMessage) (grant, *RPCError) {
 	}
 	for _, path := range p.Denied {
 		if g.paths[path] {
-			return malformed("capability path in both effectiveCapabilities and deniedCapabilities: " + path)
+			return malformed("a path is both effective and denied: " + path)
 		}
 	}
 	return g, nil
@@ -61,6 +59,7 @@ func (n *hostConn) policy(m message) {
 			c.mu.Lock()
 			n.grant, _ = readPolicy(m.Params) // there is nobody to tell an error
 			c.mu.Unlock()
+			c.bell.ring()
 		}
 		return
 	}
@@ -143,14 +142,4 @@ func (n *hostConn) denied(capability string) *RPCError {
 		panic(fmt.Sprintf("write a capability as JSON: %v", err)) // it is a constant
 	}
 	return &RPCError{Code: CodeNotGranted, Message: text, Data: data}
-}
-
-// Granted returns what the host's last policy granted, sorted.
-func (c *Connector) Granted() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.current == nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(c.current.grant.paths))
 }

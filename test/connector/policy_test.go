@@ -14,7 +14,7 @@ func (h *testHost) greet() {
 	if m := h.initialize(); m.Error != nil {
 		h.t.Fatal(m.Error)
 	}
-	h.notify("notifications/initialized")
+	h.initialized()
 }
 
 func TestGrantsAreEnforcedByTheDialect(t *testing.T) {
@@ -147,7 +147,7 @@ func TestPolicyInANotification(t *testing.T) {
 	if m := h.open(one); m.Error == nil {
 		t.Error("the dialect 0.5 ignored a narrower grant")
 	}
-	if got := c.Granted(); !slices.Equal(got, []string{"tools"}) {
+	if got := c.Status().Granted; !slices.Equal(got, []string{"tools"}) {
 		t.Errorf("granted: %q", got)
 	}
 }
@@ -159,7 +159,7 @@ func TestInitializeAnswers(t *testing.T) {
 		if got := into[initialized](t, h.initialize()); got.Capabilities.Experimental != nil || got.Capabilities.Tools == nil {
 			t.Errorf("capabilities: %+v", got.Capabilities)
 		}
-		h.notify("notifications/initialized")
+		h.initialized()
 		if m := h.call("tools/list", params{}); m.Error != nil {
 			t.Error(m.Error)
 		}
@@ -193,7 +193,7 @@ func TestInitializeAnswers(t *testing.T) {
 		c := start(t, Options{Behavior: Behavior{Initialize: InitializeAnswer{Kind: InitializeNever}}})
 		h := dial(t, c)
 		h.begin("initialize", params{})
-		h.notify("notifications/initialized")
+		h.initialized()
 		h.call("tools/call", params{}) // it is served after initialize
 		if got := c.Entries(Answered("initialize", "")); len(got) > 0 {
 			t.Errorf("answered: %v", got)

@@ -26,28 +26,22 @@ func (n *hostConn) request(m message) {
 	c := n.c
 	served, known := methods[m.Method]
 	c.mu.Lock()
-	known = known && !(served.mcpl && n.plain)
-	known = known && (m.Method != "mcpl/manifest" || c.behavior.ServeManifest)
+	if !known || served.mcpl && n.plain || m.Method == "mcpl/manifest" && !c.behavior.ServeManifest {
+		served = method{act: (*Connector).actUnserved}
+	}
 	if m.Method == "initialize" {
 		c.violate(n.number, InitializedTwice, "id "+string(m.ID))
 	}
-	if known {
-		if denied := n.denied(served.capability); denied != nil {
-			c.mu.Unlock()
-			n.reply(m, nil, denied)
-			return
-		}
+	if denied := n.denied(served.capability); denied != nil {
+		c.mu.Unlock()
+		n.reply(m, nil, denied)
+		return
 	}
 	r := c.rules.take(m.Method, m.about(), wantsHistory(m))
 	delay := c.behavior.Delay
 	c.mu.Unlock()
 
 	act := func(r Rule) (any, *RPCError) { return served.act(c, m.Params, r) }
-	if !known {
-		act = func(Rule) (any, *RPCError) {
-			return nil, &RPCError{Code: CodeMethodNotFound, Message: "method not found: " + m.Method}
-		}
-	}
 	if !r.Aside {
 		n.perform(m, r, delay, act)
 		return
@@ -133,6 +127,11 @@ func (n *hostConn) settled(m message) {
 			delete(n.inHand, id)
 		}
 	}
+}
+
+// actUnserved is the answer to every other method.
+func (c *Connector) actUnserved(json.RawMessage, Rule) (any, *RPCError) {
+	return nil, &RPCError{Code: CodeMethodNotFound, Message: "method not found"}
 }
 
 func (c *Connector) actTools(json.RawMessage, Rule) (any, *RPCError) {

@@ -1,7 +1,6 @@
 package connector
 
 import (
-	"context"
 	"crypto/subtle"
 	"net"
 	"net/http"
@@ -13,41 +12,82 @@ import (
 // closeTakenOver is the WebSocket code for a host that another one replaces.
 const closeTakenOver = 4001
 
-// serveHTTP lets a host in, or not.
+// serveHTTP lets a host in, or not. Whoever is replaced is so before the new host
+// hears that it is in: nothing of the older one is served after that.
 func (c *Connector) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != Path {
 		http.Error(w, "MCPL is served at "+Path, http.StatusNotFound)
 		return
 	}
-	c.mu.Lock()
-	refusal, garble, held := c.behavior.RefuseStatus, c.behavior.GarbleUpgrades, c.holder
-	c.mu.Unlock()
-	host, presented := r.Header.Get("Mcpl-Host"), r.Header.Get("Mcpl-Term")
+	b := c.Behavior()
 	switch {
-	case garble:
+	case b.GarbleUpgrades:
 		garbled(w)
 		return
-	case refusal != 0:
-		http.Error(w, http.StatusText(refusal), refusal)
+	case b.RefuseStatus != 0:
+		http.Error(w, http.StatusText(b.RefuseStatus), b.RefuseStatus)
 		return
 	case !c.authorised(r):
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
 		return
-	case c.o.Fence && !held.admits(host, presented):
+	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		http.Error(w, "MCPL is served over a WebSocket", http.StatusUpgradeRequired)
+		return
+	}
+	n := newHostConn(c, socketOf(r), r.Header.Get("Mcpl-Host"), r.Header.Get("Mcpl-Term"))
+	c.mu.Lock()
+	if held := c.holder; c.o.Fence && !held.admits(n.host, n.term) {
+		c.mu.Unlock()
 		held.refuse(w)
 		return
 	}
+	if c.closed {
+		c.mu.Unlock()
+		return // the server is about to cut the request
+	}
+	c.wg.Add(1)
+	defer c.wg.Done()
+	c.admit(n)
+	c.mu.Unlock()
+	c.bell.ring()
+
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // the check is about browsers, and hosts are none
 		CompressionMode:    websocket.CompressionDisabled,
 	})
 	if err != nil {
-		return // Accept has answered
+		c.mu.Lock()
+		n.detach("the upgrade failed: " + err.Error()) // Accept has answered
+		c.mu.Unlock()
+		return
 	}
-	ws.SetReadLimit(c.o.MaxMessageBytes)
-	n := &hostConn{c: c, ws: ws, socket: socketOf(r), host: host, term: presented}
-	c.serve(n)
+	n.serve(ws)
+}
+
+// admit makes a connection the one that is served, or one that is never answered.
+// c.mu is held.
+func (c *Connector) admit(n *hostConn) {
+	c.conns++
+	n.number = c.conns
+	connect := Entry{Conn: n.number, Direction: In, Kind: Connect, Note: strings.TrimSpace(n.host + " " + n.term)}
+	if c.current != nil && !c.o.Fence && !c.o.ReplaceConnection {
+		n.idle = true
+		connect.Note += " (never answered: another host is served)"
+		c.journal.record(connect)
+		return
+	}
+	if c.current != nil {
+		c.current.leave(closeTakenOver, "taken over")
+	}
+	c.journal.record(connect)
+	c.current = n
+	if c.o.Fence {
+		c.holder = holder{host: n.host, term: n.term}
+	}
+	if c.behavior.ForgetOnConnect {
+		clear(c.open)
+	}
 }
 
 // garbled answers as something that is no HTTP server.
@@ -70,69 +110,6 @@ func (c *Connector) authorised(r *http.Request) bool {
 		token = r.URL.Query().Get("token")
 	}
 	return subtle.ConstantTimeCompare([]byte(token), []byte(c.o.Token)) == 1
-}
-
-// serve runs a connection until it ends.
-func (c *Connector) serve(n *hostConn) {
-	n.io, n.cut = context.WithCancel(context.Background())
-	n.ctx, n.cancel = context.WithCancel(n.io)
-	n.writing = make(chan struct{}, 1)
-	n.wake = make(chan struct{}, 1)
-	n.pending = make(map[int64]*PendingCall)
-	n.inHand = make(map[string]int)
-	n.ids = make(map[string]bool)
-
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		n.abort()
-		return
-	}
-	c.wg.Add(1)
-	defer c.wg.Done()
-	c.admit(n)
-	if c.current == n {
-		c.start(n.work)
-	}
-	c.mu.Unlock()
-	c.bell.ring()
-
-	note := n.read()
-	c.mu.Lock()
-	n.detach(note)
-	c.mu.Unlock()
-	n.abort()
-}
-
-// admit makes a connection the one that is served, if it may be. c.mu is held.
-func (c *Connector) admit(n *hostConn) {
-	c.conns++
-	n.number = c.conns
-	connect := Entry{Conn: n.number, Direction: In, Kind: Connect, Note: strings.TrimSpace(n.host + " " + n.term)}
-	switch {
-	case c.o.Fence && !c.holder.admits(n.host, n.term):
-		// Another one came in between the check and the upgrade.
-		connect.Note += " (fenced off)"
-		c.journal.record(connect)
-		n.leave(closeTakenOver, "taken over")
-		return
-	case c.current != nil && !c.o.Fence && !c.o.ReplaceConnection:
-		n.idle = true
-		connect.Note += " (never answered: another host is served)"
-	case c.current != nil:
-		c.current.leave(closeTakenOver, "taken over")
-	}
-	c.journal.record(connect)
-	if n.idle {
-		return
-	}
-	c.current = n
-	if c.o.Fence {
-		c.holder = holder{host: n.host, term: n.term}
-	}
-	if c.behavior.ForgetOnConnect {
-		clear(c.open)
-	}
 }
 
 // watchProbes reports connections that come and go without a word: they have

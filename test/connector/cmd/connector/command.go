@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +53,7 @@ with the arguments as a JSON object; GET / lists the operations.`,
 	fs.BoolVar(&o.ReplaceConnection, "replace", false, "without --fence, let a second connection take over; default: it is never answered")
 	fs.StringVar(&o.ServerName, "server-name", "demo", "name of the connector and its feature sets")
 	fs.BoolVar(&o.Behavior.ServeManifest, "serve-manifest", false, "answer mcpl/manifest")
+	fs.DurationVar((*time.Duration)(&o.Behavior.Delay), "delay", 0, "how long each request takes, but for the handshake's")
 	fs.IntVar(&o.JournalKeep, "journal", 100_000, "journal entries to keep; negative: counts only")
 	cmd.MarkFlagsMutuallyExclusive("token", "token-file")
 	cmd.MarkFlagsRequiredTogether("tls-cert", "tls-key")

@@ -31,6 +31,10 @@ func TestNames(t *testing.T) {
 			serverID: "matrix", channelID: "!abc:example.org",
 			record: "matrix-8cffae789218a9f3", discovered: "matrix-abc-example-org-8cffae7892",
 		},
+		"punctuation at both ends takes no room": {
+			serverID: "slack", channelID: "!!C0123456789ABCDEFGHIJKLMNOP!!",
+			record: "slack-bb5ce24c64e7202e", discovered: "slack-23456789abcdefghijklmnop-bb5ce24c64",
+		},
 		"nothing but punctuation": {
 			serverID: "a", channelID: "***",
 			record: "a-69d47bedc545bd1d", discovered: "a-69d47bedc5",

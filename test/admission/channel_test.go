@@ -124,7 +124,6 @@ func TestChannelRules(t *testing.T) {
 		"a decision's state is one of three": {
 			covers:  "status.decision.state enum",
 			step:    onStatus,
-			start:   edits{},
 			admits:  append(one(decided), each("status.decision.state", states...)...),
 			refuses: each("status.decision.state", "Unconfirmed"),
 		},

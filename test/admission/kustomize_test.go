@@ -3,7 +3,7 @@ package admission
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -147,10 +147,10 @@ func TestSamples(t *testing.T) {
 	manager := "system:serviceaccount:mcpl-system:mcpl-manager"
 	if err := eventually(t.Context(), func(ctx context.Context) error {
 		named, err := readsSecret(ctx, manager, "residents", "discord-mcpl")
-		if err != nil || !named {
-			return fmt.Errorf("the manager may not read the Secret that the sample names: %v", err)
+		if err == nil && !named {
+			err = errors.New("the manager may not read the Secret that the sample names")
 		}
-		return nil
+		return err
 	}); err != nil {
 		t.Error(err)
 	}

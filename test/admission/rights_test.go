@@ -52,10 +52,11 @@ func bind(t *testing.T, namespace, user string, ref rbacv1.RoleRef) {
 func awaitRight(t *testing.T, namespace, user string, r right) {
 	t.Helper()
 	if err := eventually(t.Context(), func(ctx context.Context) error {
-		if has, err := allowed(ctx, namespace, user, r); err != nil || !has {
-			return fmt.Errorf("%s may not yet %v: %v", user, r, err)
+		has, err := allowed(ctx, namespace, user, r)
+		if err == nil && !has {
+			err = fmt.Errorf("%s may not yet %v", user, r)
 		}
-		return nil
+		return err
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -101,15 +101,13 @@ func (r rule) trial(t *testing.T, start obj) func(edits) error {
 		t.Fatalf("the object to start from was refused: %v", err)
 	}
 	return func(e edits) error {
-		next, update := current.with(e), admin.Update
+		next := current.with(e)
+		var err error
 		if r.step == onStatus {
-			err := admin.Status().Update(t.Context(), next.Unstructured)
-			if err == nil {
-				current = next
-			}
-			return err
+			err = admin.Status().Update(t.Context(), next.Unstructured)
+		} else {
+			err = admin.Update(t.Context(), next.Unstructured)
 		}
-		err := update(t.Context(), next.Unstructured)
 		if err == nil {
 			current = next
 		}

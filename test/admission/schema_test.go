@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -106,7 +105,7 @@ func defaultsOf(t *testing.T, plural string) map[string]string {
 	found := map[string]string{}
 	walk(schemaOf(t, plural), "", func(path string, s *apiextensionsv1.JSONSchemaProps) {
 		if s.Default != nil {
-			found[path] = fmt.Sprintf("%s", s.Default.Raw)
+			found[path] = string(s.Default.Raw)
 		}
 	})
 	return found

@@ -301,6 +301,7 @@ func TestGoroutinesDoNotGrowWithTraffic(t *testing.T) {
 			b.Errorf("%d goroutines, %d before", now, before)
 		}
 		equal(b, len(b.conn.awaited), 0)
+		equal(b, b.clock.Waiters(), 1) // the pinger's
 	})
 }
 

@@ -115,7 +115,10 @@ func parseDescriptor(raw json.RawMessage) Submitted {
 		return Submitted{Reason: "not a descriptor"}
 	}
 	d := Descriptor{ID: text(w.ID)}
-	if reason := idFault(w.ID, d.ID); reason != "" {
+	if !isNull(w.ID) && !isString(w.ID) {
+		return Submitted{Reason: "id is not a string"}
+	}
+	if reason := idFault(d.ID); reason != "" {
 		return Submitted{Descriptor: d, Reason: reason}
 	}
 	if !isNull(w.Type) && !isString(w.Type) {
@@ -138,16 +141,13 @@ func parseDescriptor(raw json.RawMessage) Submitted {
 
 // ValidID reports whether a channel id may be registered (semantics §12.4).
 func ValidID(id string) bool {
-	raw, err := json.Marshal(id)
-	return err == nil && idFault(raw, id) == ""
+	return idFault(id) == ""
 }
 
 // idFault says what is wrong with a channel id (semantics §12.4). One that JSON
 // could not decode exactly would come back to the connector changed.
-func idFault(raw json.RawMessage, id string) string {
+func idFault(id string) string {
 	switch {
-	case len(raw) > 0 && !isNull(raw) && !isString(raw):
-		return "id is not a string"
 	case id == "":
 		return "id missing or empty"
 	case len(id) > MaxChannelIDBytes:

@@ -190,6 +190,14 @@ func TestCheckDescriptors(t *testing.T) {
 				{ID: "k2", Accepted: true},
 			},
 		},
+		"a known one takes no room a second time": {
+			list: `[{"id":"k1"},{"id":"new"},{"id":"newer"}]`, max: 3, known: sets.New("k1", "k2"),
+			want: []Verdict{
+				{ID: "k1", Accepted: true},
+				{ID: "new", Accepted: true},
+				{ID: "newer", Reason: "over the limit of 3 channels"},
+			},
+		},
 		"known ones beyond a lowered max": {
 			list: `[{"id":"k1"},{"id":"new"}]`, max: 1, known: sets.New("k1", "k2"),
 			want: []Verdict{{ID: "k1", Accepted: true}, {ID: "new", Reason: "over the limit of 1 channels"}},
@@ -199,6 +207,15 @@ func TestCheckDescriptors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			equal(t, CheckDescriptors(decode[DescriptorList](t, tc.list), tc.max, tc.known), tc.want)
 		})
+	}
+}
+
+func TestValidID(t *testing.T) {
+	for id, want := range map[string]bool{
+		"chat:1:2": true, "é": true, strings.Repeat("x", MaxChannelIDBytes): true,
+		"": false, "a\n": false, "a\xff": false, strings.Repeat("x", MaxChannelIDBytes+1): false,
+	} {
+		equal(t, ValidID(id), want)
 	}
 }
 

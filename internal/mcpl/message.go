@@ -82,10 +82,11 @@ func parseMessage(line []byte) message {
 }
 
 // ownID reads the id of a response as one of the host's own request ids. Only
-// the exact text that was sent is one.
+// the exact text that was sent is one: a JSON number in plain digits has no
+// other spelling.
 func (m message) ownID() (uint64, bool) {
 	n, err := strconv.ParseUint(string(m.id), 10, 64)
-	return n, err == nil && strconv.FormatUint(n, 10) == string(m.id)
+	return n, err == nil
 }
 
 // responseError turns the error member of a response into a CallError.

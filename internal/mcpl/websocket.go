@@ -191,12 +191,13 @@ func (w *webSocket) Write(ctx context.Context, line []byte) error {
 // message that is being written; a longer write is no reason to call the peer
 // dead, so the ping is tried again until ctx ends.
 func (w *webSocket) Ping(ctx context.Context) error {
-	for {
+	for ctx.Err() == nil {
 		err := w.ws.Ping(ctx)
-		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		if err == nil || ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
 	}
+	return ctx.Err()
 }
 
 // Close implements Transport. The library waits up to 10 s for the peer, so the

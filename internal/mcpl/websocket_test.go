@@ -3,8 +3,10 @@ package mcpl
 import (
 	"bufio"
 	"context"
+	"crypto/sha1"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +17,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
@@ -118,8 +121,6 @@ func TestWebSocketCarriesFrames(t *testing.T) {
 }
 
 func TestWebSocketRequest(t *testing.T) {
-	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
-	t.Setenv("http_proxy", "http://127.0.0.1:1")
 	requests := make(chan *http.Request, 1)
 	s := serveHTTP(t, func(w http.ResponseWriter, r *http.Request) {
 		requests <- r
@@ -160,15 +161,15 @@ func status(code int, body string) http.HandlerFunc {
 }
 
 func TestDialErrors(t *testing.T) {
-	closed := httptest.NewServer(nil)
-	closed.Close()
+	// No port of a closed server: another test's server may have got it.
+	const nobody = "http://127.0.0.1:1"
 	cases := map[string]struct {
 		server string
 		want   DialError
 		text   string
 	}{
 		"nobody listens": {
-			closed.URL, DialError{Class: Unreachable, Detail: "connection refused"},
+			nobody, DialError{Class: Unreachable, Detail: "connection refused"},
 			"unreachable: connection refused",
 		},
 		"an unknown name": {
@@ -237,7 +238,7 @@ func TestDialErrors(t *testing.T) {
 			DialError{Class: Unreachable, Detail: "closed without an answer"}, "unreachable: closed without an answer",
 		},
 		"an HTTP URL": {
-			"x" + closed.URL, DialError{Class: Unreachable, Detail: "the URL is neither ws nor wss"},
+			"x" + nobody, DialError{Class: Unreachable, Detail: "the URL is neither ws nor wss"},
 			"unreachable: the URL is neither ws nor wss",
 		},
 	}
@@ -366,6 +367,22 @@ func TestACancelledDial(t *testing.T) {
 	})
 	_, err := DialWebSocket(ctx, DialOptions{URL: wsURL(t, server)})
 	equal(t, err, context.Canceled)
+}
+
+func TestNothingGoesOnAfterACancelledDial(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	_, err := DialWebSocket(ctx, DialOptions{
+		URL: wsURL(t, "http://192.0.2.1"),
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			defer close(ended)
+			cancel()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+	})
+	equal(t, err, context.Canceled)
+	<-ended
 }
 
 func TestTheDialsContextDoesNotBoundTheConnection(t *testing.T) {
@@ -534,17 +551,62 @@ func TestOurGoodbye(t *testing.T) {
 	}
 }
 
-func TestCloseDoesNotHangOnAPeerThatDoesNotRead(t *testing.T) {
-	release := make(chan struct{})
-	s := serve(t, func(context.Context, *websocket.Conn) { <-release })
-	defer close(release)
-	tr, err := DialWebSocket(t.Context(), DialOptions{URL: wsURL(t, s.URL), CloseTimeout: 50 * time.Millisecond})
+// upgrade answers a WebSocket request on a raw connection and does no more.
+func upgrade(conn net.Conn) error {
+	r, err := http.ReadRequest(bufio.NewReader(conn))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	_ = tr.Close("nobody hears this") // hangs, and with it the test, if the bound is missing
-	if err := tr.Write(t.Context(), []byte("x")); err == nil {
-		t.Error("a write succeeded after Close")
+	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // RFC 6455 §4.2.2
+	_, err = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+		"Sec-WebSocket-Accept: "+base64.StdEncoding.EncodeToString(sum[:])+"\r\n\r\n")
+	return err
+}
+
+func TestCloseIsBoundedWhateverThePeerDoes(t *testing.T) {
+	cases := map[string]func(conn net.Conn){
+		"it does not read": func(net.Conn) {},
+		"it reads and says no goodbye": func(conn net.Conn) {
+			_, _ = io.Copy(io.Discard, conn)
+		},
+	}
+	for name, after := range cases {
+		for _, reading := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, reading %t", name, reading), func(t *testing.T) {
+				// In a bubble the library's own time-outs are virtual.
+				synctest.Test(t, func(t *testing.T) {
+					ours, theirs := net.Pipe()
+					defer func() { _ = theirs.Close() }()
+					go func() {
+						if upgrade(theirs) == nil {
+							after(theirs)
+						}
+					}()
+					tr, err := DialWebSocket(t.Context(), DialOptions{
+						URL:         wsURL(t, "http://connector.example"),
+						DialContext: func(context.Context, string, string) (net.Conn, error) { return ours, nil },
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if reading {
+						go func() {
+							for {
+								if _, err := tr.Read(context.Background()); err != nil {
+									return
+								}
+							}
+						}()
+					}
+					begin := time.Now()
+					_ = tr.Close("nobody hears this")
+					equal(t, time.Since(begin), 3*time.Second)
+					if err := tr.Write(t.Context(), []byte("x")); err == nil {
+						t.Error("a write succeeded after Close")
+					}
+				})
+			})
+		}
 	}
 }
 
@@ -653,6 +715,26 @@ func TestFact13OverAWebSocket(t *testing.T) {
 	equal(t, err, nil)
 	equal(t, string(got), `"found"`)
 	equal(t, c.Stats(), Stats{SkippedLines: 3})
+}
+
+func TestAPeerThatFloodsWhileItIsLeft(t *testing.T) {
+	s := serve(t, func(ctx context.Context, ws *websocket.Conn) {
+		for ws.Write(ctx, websocket.MessageText, []byte(`{"method":"flood"}`)) == nil {
+		}
+	})
+	tr, err := DialWebSocket(t.Context(), DialOptions{URL: wsURL(t, s.URL), CloseTimeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &recorder{}
+	h.hold() // so that the reader stands still
+	c := NewConn(tr, h, Options{Clock: clocktesting.NewFakeClock(start)})
+	c.Release()
+	call := c.Start("m", nil, 0)
+	c.Close("enough")
+	<-call.Done()
+	h.letGo()
+	<-c.Done()
 }
 
 func TestManyCallsOverAWebSocket(t *testing.T) {

@@ -149,7 +149,7 @@ func TestI03TransportLostWithCallsPending(t *testing.T) {
 	// The grant is emptied before a request fails for the end of the connection.
 	var call, inWrite, queued *Call
 	granted := true
-	o := Options{OnClosing: func(err *ConnError) {
+	o := Options{OnClosing: func(*ConnError) {
 		granted = false
 		for _, c := range []*Call{call, inWrite, queued} {
 			select {

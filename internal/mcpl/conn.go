@@ -2,6 +2,7 @@ package mcpl
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -231,7 +232,7 @@ func (c *Conn) withTimeout(d time.Duration) (ctx context.Context, timedOut func(
 		case <-ctx.Done():
 		}
 	}()
-	timedOut = func() bool { return context.Cause(ctx) == context.DeadlineExceeded }
+	timedOut = func() bool { return errors.Is(context.Cause(ctx), context.DeadlineExceeded) }
 	stop = func() {
 		timer.Stop()
 		cancel(nil)

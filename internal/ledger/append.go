@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "mcpl.dev/operator/api/v1alpha1"
 	"mcpl.dev/operator/internal/decision"
@@ -49,10 +50,15 @@ type Entry struct {
 func (l *Ledger) Append(ctx context.Context, key pair.Key, now decision.Record, e Entry) (decision.Record, error) {
 	base, err := l.begin(ctx, key)
 	if err != nil {
-		return decision.Record{}, err
+		return l.Record(key), err
 	}
-	object, err := l.attempt(ctx, key, base, now, e)
-	return l.end(key, object), err
+	err = l.attempt(ctx, key, base, now, e)
+	if l.end(key) && err == nil {
+		// The news of that write was taken for the append's own, so nobody else will look. What
+		// can't be read now stays stale.
+		_ = l.Refresh(ctx, key)
+	}
+	return l.Record(key), err
 }
 
 // begin reserves the entry for a write, and gives the object that the write is to build upon.
@@ -67,24 +73,21 @@ func (l *Ledger) begin(ctx context.Context, key pair.Key) (*v1.ChannelRecord, er
 	return e.object, nil
 }
 
-// end takes in what a write has left on the API server, nil where that is what was there before.
-func (l *Ledger) end(key pair.Key, object *v1.ChannelRecord) decision.Record {
+// end takes the reservation back. It reports whether somebody else's write followed the append.
+func (l *Ledger) end(key pair.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.at(key)
 	e.writing = false
-	if object != nil {
-		e.keep(object)
-	} else if e.seen != "" && newer(e.seen, e.version()) {
-		e.stale = true
-	}
-	return e.record()
+	followed := e.seen != "" && newer(e.seen, e.version())
+	e.stale = e.stale || followed
+	return followed && !e.gone // a deletion has woken the owner already
 }
 
-// attempt writes once. It returns the object as it now is, nil where nothing was learned.
-func (l *Ledger) attempt(ctx context.Context, key pair.Key, base *v1.ChannelRecord, now decision.Record, e Entry) (*v1.ChannelRecord, error) {
+// attempt writes once, and finds out what became of it.
+func (l *Ledger) attempt(ctx context.Context, key pair.Key, base *v1.ChannelRecord, now decision.Record, e Entry) error {
 	if base != nil && base.Revision != now.Revision || base == nil && now.Revision != 0 {
-		return nil, ErrChanged
+		return ErrChanged
 	}
 	next, id := l.next(key, base, e)
 	var err error
@@ -95,24 +98,25 @@ func (l *Ledger) attempt(ctx context.Context, key pair.Key, base *v1.ChannelReco
 	}
 	switch {
 	case err == nil:
-		return next, nil
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && base != nil:
-		return l.reread(ctx, key, ErrChanged)
-	case refusedOutright(err):
-		return nil, err
+		l.keep(key, next)
+		return nil
+	case refusedOutright(err), base == nil && apierrors.IsNotFound(err):
+		return err
 	}
-	// The answer is lost or says nothing about the outcome: only a look can tell.
+	// Somebody was faster, or the answer is lost, or both: a client that makes a request again by
+	// itself collides with its own. Only a look can tell.
 	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
-	found, lookErr := l.reread(look, key, nil)
+	found, lookErr := l.read(look, key)
 	switch {
 	case lookErr != nil:
-		l.markStale(key)
-		return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	case holds(found, id):
-		return found, nil
+		return nil
+	case version(found) != version(base), apierrors.IsAlreadyExists(err):
+		return ErrChanged
 	}
-	return found, err
+	return err
 }
 
 // next is the object with the entry appended, and the id by which the append can be recognized.
@@ -153,49 +157,50 @@ func (l *Ledger) next(key pair.Key, base *v1.ChannelRecord, e Entry) (*v1.Channe
 // Refresh reads a record again where it may have changed behind the memory's back. ErrChanged says
 // that it has.
 func (l *Ledger) Refresh(ctx context.Context, key pair.Key) error {
-	l.mu.RLock()
+	l.mu.Lock()
 	e := l.entries[key]
-	stale, before := e != nil && e.stale, e.record()
-	l.mu.RUnlock()
-	if !stale {
+	if e == nil || !e.stale {
+		l.mu.Unlock()
 		return nil
 	}
-	object, err := l.reread(ctx, key, nil)
+	before := e.record()
+	e.seen, e.gone = "", false // what comes from here on may be newer than what is read
+	l.mu.Unlock()
+
+	object, err := l.read(ctx, key)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if object == nil {
-		delete(l.entries, key)
-	} else {
-		l.at(key).keep(object)
+	if e = l.at(key); object == nil {
+		e.object, e.stale = nil, e.seen != ""
 	}
-	if l.entries[key].record() != before {
+	if e.record() != before {
 		return ErrChanged
 	}
 	return nil
 }
 
-// reread reads the record from the API server. It returns err if the reading went well, so that a
-// caller can say why it read. A record that is not there is nil.
-func (l *Ledger) reread(ctx context.Context, key pair.Key, err error) (*v1.ChannelRecord, error) {
+// read looks at the record on the API server and remembers it. One that is not there is nil, and
+// is for Refresh to drop: the channel's owner has to notice.
+func (l *Ledger) read(ctx context.Context, key pair.Key) (*v1.ChannelRecord, error) {
 	object := &v1.ChannelRecord{}
-	switch getErr := l.live.Get(ctx, objectName(key), object); {
-	case apierrors.IsNotFound(getErr):
-		l.markStale(key)
-		return nil, err
-	case getErr != nil:
-		l.markStale(key)
-		return nil, getErr
+	if err := l.live.Get(ctx, objectName(key), object); err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.at(key).stale = true
+		return nil, client.IgnoreNotFound(err)
 	}
-	return object, err
+	l.keep(key, object)
+	return object, nil
 }
 
-func (l *Ledger) markStale(key pair.Key) {
+// keep remembers an object that the API server has accepted or shown.
+func (l *Ledger) keep(key pair.Key, object *v1.ChannelRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at(key).stale = true
+	l.at(key).keep(object)
 }
 
 // holds reports whether an append with this id took place.
@@ -217,6 +222,6 @@ func holds(object *v1.ChannelRecord, id string) bool {
 // refusedOutright reports whether the API server said that it did not store anything.
 func refusedOutright(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err) ||
 		apierrors.IsRequestEntityTooLargeError(err)
 }

@@ -39,9 +39,11 @@ type entry struct {
 	shut bool
 	// stale says that object may not be what the API server has: it is read before the next use.
 	stale bool
-	// seen is the newest resource version that a watch brought. While writing, an append is out, and
-	// what the watch brings may be its own.
-	seen    string
+	// seen and gone are what a watch brought since the last reading began: the newest resource
+	// version, and a deletion. What is read or accepted may be older than they are.
+	seen string
+	gone bool
+	// writing says that an append is out, so that what the watch brings may be its own.
 	writing bool
 }
 
@@ -132,10 +134,10 @@ func (l *Ledger) ObserveDeletion(key pair.Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.entries[key]
-	if e == nil || e.object == nil {
+	if e == nil || (e.object == nil && !e.writing) {
 		return false
 	}
-	e.stale = true
+	e.stale, e.gone = true, true
 	return true
 }
 
@@ -171,11 +173,14 @@ func (e *entry) record() decision.Record {
 	return decision.Record{}
 }
 
-func (e *entry) version() string {
-	if e.object == nil {
+func (e *entry) version() string { return version(e.object) }
+
+// version is an object's resource version, empty for none.
+func version(object *v1.ChannelRecord) string {
+	if object == nil {
 		return ""
 	}
-	return e.object.ResourceVersion
+	return object.ResourceVersion
 }
 
 // keep remembers an object that the API server has accepted or shown.
@@ -183,7 +188,7 @@ func (e *entry) keep(object *v1.ChannelRecord) {
 	// Nobody reads who wrote which field, and it is the larger half of a small object.
 	object.ManagedFields = nil
 	e.object, e.undecided = object, false
-	e.stale = e.seen != "" && newer(e.seen, object.ResourceVersion)
+	e.stale = e.gone || (e.seen != "" && newer(e.seen, object.ResourceVersion))
 }
 
 // newer reports whether resource version a is newer than b; any is newer than none.

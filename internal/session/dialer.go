@@ -25,7 +25,7 @@ import (
 type Dialer interface {
 	// Dial connects to a target. ctx bounds the dial, not the connection.
 	Dial(ctx context.Context, t Target) (mcpl.Transport, error)
-	// Renewed reports whether the token of a target is another than at the last dial.
+	// Renewed reports whether the token of a target is another than the one it refused at its last dial.
 	Renewed(ctx context.Context, t Target) bool
 }
 
@@ -49,8 +49,8 @@ type WebSocketDialer struct {
 	AllowedNetworks []*net.IPNet
 
 	mu sync.Mutex
-	// used holds a hash of the token last sent for each target.
-	used map[Target][sha256.Size]byte
+	// refused holds a hash of the token of each target that refused one at its last dial.
+	refused map[Target][sha256.Size]byte
 }
 
 // Dial implements Dialer.
@@ -76,7 +76,6 @@ func (d *WebSocketDialer) Dial(ctx context.Context, t Target) (mcpl.Transport, e
 	if err != nil {
 		return nil, &Failure{Reason: v1.ReasonTokenRefused, Err: err}
 	}
-	d.remember(t, token)
 	switch {
 	case token == "":
 	case t.URL != "":
@@ -92,10 +91,13 @@ func (d *WebSocketDialer) Dial(ctx context.Context, t Target) (mcpl.Transport, e
 		o.DialContext = (&net.Dialer{Control: d.checkAddress}).DialContext
 	}
 	transport, err := mcpl.DialWebSocket(ctx, o)
-	if err != nil {
-		return nil, dialFailure(err)
+	if err == nil {
+		d.remember(t, token, false)
+		return transport, nil
 	}
-	return transport, nil
+	failure := dialFailure(err)
+	d.remember(t, token, refusedToken(failure))
+	return nil, failure
 }
 
 // Renewed implements Dialer.
@@ -106,16 +108,20 @@ func (d *WebSocketDialer) Renewed(ctx context.Context, t Target) bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.used[t] != sha256.Sum256([]byte(token))
+	return d.refused[t] != sha256.Sum256([]byte(token))
 }
 
-func (d *WebSocketDialer) remember(t Target, token string) {
+func (d *WebSocketDialer) remember(t Target, token string, refused bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.used == nil {
-		d.used = map[Target][sha256.Size]byte{}
+	if !refused {
+		delete(d.refused, t)
+		return
 	}
-	d.used[t] = sha256.Sum256([]byte(token))
+	if d.refused == nil {
+		d.refused = map[Target][sha256.Size]byte{}
+	}
+	d.refused[t] = sha256.Sum256([]byte(token))
 }
 
 // token is the bearer token of a target, empty where it has none.

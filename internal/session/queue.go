@@ -11,8 +11,8 @@ import (
 	"mcpl.dev/operator/internal/mcpl"
 )
 
-// lifecycleTimeout is the deadline of opens and closes where requests have no general one: speech
-// waits behind them (semantics §8.8).
+// lifecycleTimeout is the deadline of opens and closes, and of the list between them, where requests
+// have no general one: speech waits behind them (semantics §8.8).
 const lifecycleTimeout = 60 * time.Second
 
 // queue is one channel's operations, oldest first; the first may be in flight. It stands beside
@@ -32,22 +32,34 @@ func (s *Session) enqueue(channelID string, c class, history int) *Operation {
 		q = &queue{}
 		s.queues[channelID] = q
 	}
+	before := q.class()
 	q.operations = append(q.operations, op)
-	head := q.operations[0]
-	if head == op {
-		s.awaitTurn(channelID, q)
-	} else if head.sent == nil && c < head.class {
-		// Somebody waits for this channel now, so the work before it must not wait behind others'.
-		head.class = c
+	if head := q.operations[0]; head == op || (head.sent == nil && c < before) {
 		s.awaitTurn(channelID, q)
 	}
 	s.window.pump()
 	return op
 }
 
+// class is that of the most urgent operation: what stands before one that somebody waits for must
+// not wait behind the work of other channels.
+func (q *queue) class() class {
+	c := catchUp
+	for _, op := range q.operations {
+		c = min(c, op.class)
+	}
+	return c
+}
+
+// willSend reports whether an operation of the queue has not begun: it carries out whatever is
+// decided when its turn comes.
+func (q *queue) willSend() bool {
+	return q != nil && q.operations[len(q.operations)-1].attempts == 0
+}
+
 // awaitTurn gives the head of a queue a place in the window.
 func (s *Session) awaitTurn(channelID string, q *queue) {
-	s.window.add(q.operations[0].class, s.turn(channelID, q))
+	s.window.add(q.class(), s.turn(channelID, q))
 }
 
 // turn is the job that gives the head of a queue its turn.
@@ -77,19 +89,24 @@ func (s *Session) send(channelID string, q *queue) bool {
 
 // start writes the request of an operation.
 func (s *Session) start(channelID string, op *Operation) *mcpl.Call {
-	timeout := s.config.RequestTimeout
-	if timeout == 0 {
-		timeout = lifecycleTimeout
-	}
 	if !op.sent.open {
-		return s.conn.Start(mcpl.MethodChannelsClose, mcpl.CloseParams{ChannelID: channelID}, timeout)
+		return s.conn.Start(mcpl.MethodChannelsClose, mcpl.CloseParams{ChannelID: channelID}, s.timeout())
 	}
 	// Connectors want the id; the protocol wants type and address (semantics §13.1).
 	params := mcpl.OpenParams{ChannelID: channelID, Type: op.sent.descriptor.Type, Address: op.sent.descriptor.Address}
 	if op.history > 0 {
 		params.History = &mcpl.HistoryRequest{Limit: op.history}
 	}
-	return s.conn.Start(mcpl.MethodChannelsOpen, params, timeout)
+	return s.conn.Start(mcpl.MethodChannelsOpen, params, s.timeout())
+}
+
+// timeout is the deadline of what takes up a place in the window. There always is one: what is never
+// answered must not keep its place for ever.
+func (s *Session) timeout() time.Duration {
+	if s.config.RequestTimeout == 0 {
+		return lifecycleTimeout
+	}
+	return s.config.RequestTimeout
 }
 
 // await takes the answer of a call when it comes.
@@ -113,6 +130,7 @@ func (s *Session) answered(channelID string, q *queue, op *Operation, result jso
 	sent := *op.sent
 	op.sent = nil
 	r := receipt{err: err}
+	var fetched History
 	if err == nil && sent.open {
 		var opened mcpl.OpenResult
 		if err := json.Unmarshal(result, &opened); err != nil {
@@ -121,19 +139,24 @@ func (s *Session) answered(channelID string, q *queue, op *Operation, result jso
 			r.substituted = true
 			s.reportSubstitution(channelID, other)
 		} else if op.history > 0 {
-			op.fetched = History{Count: len(opened.History), Truncated: opened.HistoryTruncated}
+			fetched = History{Count: len(opened.History), Truncated: opened.HistoryTruncated}
 		}
 	}
 	transport, next := receive(sent, r, s.footing(channelID), s.decisions.WantsOpen(s.key(channelID)))
-	if e := s.entries[channelID]; e != nil && transport != "" {
+	e := s.entries[channelID]
+	if e != nil && transport != "" {
 		e.confirm(transport)
+	}
+	op.fetched = History{}
+	if transport == v1.TransportOpen {
+		op.fetched = fetched // nothing of a stale or foreign answer is used
 	}
 	switch next {
 	case finished:
 		s.settle(channelID, q, decision.Outcome{})
 	case failed:
 		outcome := outcomeOf(r)
-		if e := s.entries[channelID]; e != nil {
+		if e != nil && e.id == sent.entry {
 			e.failure, e.failedOpening = &outcome, sent.open
 		}
 		s.settle(channelID, q, outcome)
@@ -145,7 +168,7 @@ func (s *Session) answered(channelID string, q *queue, op *Operation, result jso
 	case s.conn == nil:
 		s.send(channelID, q) // whatever waits settles: there is no connection
 	case next == again:
-		s.window.again(op.class, s.turn(channelID, q))
+		s.window.again(q.class(), s.turn(channelID, q))
 	default:
 		s.awaitTurn(channelID, q)
 	}

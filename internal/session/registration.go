@@ -65,11 +65,15 @@ func (t *Ticket) Recorded(apply, notice bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !t.open {
+		if notice {
+			// The registration went on without the channel; its record says that the notice is given.
+			s.notify.PolicyNotice(s.name(), []string{s.label(t.channelID)})
+		}
 		return
 	}
 	t.apply = apply
-	if e := s.entries[t.channelID]; notice && e != nil {
-		t.batch.selected = append(t.batch.selected, labelOf(e.descriptor))
+	if notice {
+		t.batch.selected = append(t.batch.selected, s.label(t.channelID))
 	}
 	t.settle()
 }
@@ -101,6 +105,9 @@ func (t *Ticket) settle() {
 // release gives the notice and has the channels applied, in listed order.
 func (b *batch) release() {
 	s := b.session
+	if len(b.selected) > 0 {
+		s.notify.PolicyNotice(s.name(), b.selected) // whatever has become of the connection: the records say so
+	}
 	if s.conn == nil || b.connection != s.connection {
 		return // the connection that registered them is gone; the next one registers anew
 	}
@@ -109,13 +116,13 @@ func (b *batch) release() {
 			"%d channels are registered, but channels.lifecycle is not granted: nothing is opened or closed there", len(b.tickets)))
 		return
 	}
-	if len(b.selected) > 0 {
-		s.notify.PolicyNotice(s.name(), b.selected)
-	}
 	for _, t := range b.tickets {
 		e := s.entries[t.channelID]
 		if !t.apply || e == nil || e.id != t.entry || (b.onlyDue && !s.due(t.channelID, e)) {
 			continue
+		}
+		if s.queues[t.channelID].willSend() {
+			continue // it means the same: a connector that registers faster than it answers piles nothing up
 		}
 		s.enqueue(t.channelID, catchUp, 0)
 		s.wakeChannel(t.channelID)
@@ -147,8 +154,25 @@ func (s *Session) declare(descriptors []mcpl.Descriptor) {
 		s.entries[d.ID] = e
 		ids = append(ids, d.ID)
 	}
+	s.makeRoom()
 	s.admit(ids, false)
 }
+
+// makeRoom gives channels up that are not declared, oldest first, while there are more than allowed.
+func (s *Session) makeRoom() {
+	for _, id := range slices.Clone(s.order) {
+		if len(s.entries) <= s.config.MaxChannels {
+			return
+		}
+		if !s.declared(s.entries[id]) {
+			s.remove(id)
+		}
+	}
+}
+
+// declared reports whether the connector has declared a channel on the present connection. Those of
+// an earlier one stay until it is known that it no longer has them.
+func (s *Session) declared(e *entry) bool { return !e.pushKnown && e.connection == s.connection }
 
 func (s *Session) newEntry(d mcpl.Descriptor) *entry {
 	s.entryIDs++
@@ -176,7 +200,7 @@ func (s *Session) admit(ids []string, onlyDue bool) {
 
 // readmit judges all declared channels again: what admits them has changed. s.mu is held.
 func (s *Session) readmit() {
-	ids := slices.DeleteFunc(slices.Clone(s.order), func(id string) bool { return s.entries[id].pushKnown })
+	ids := slices.DeleteFunc(slices.Clone(s.order), func(id string) bool { return !s.declared(s.entries[id]) })
 	if s.conn != nil && len(ids) > 0 {
 		s.admit(ids, true)
 	}
@@ -184,6 +208,10 @@ func (s *Session) readmit() {
 
 // remove takes a channel's registration away. What is queued for it settles when its turn comes.
 func (s *Session) remove(id string) bool {
+	if s.refused[id] {
+		delete(s.refused, id)
+		s.wakeConnector()
+	}
 	e := s.entries[id]
 	if e == nil {
 		return false
@@ -217,33 +245,56 @@ func (s *Session) update(d mcpl.Descriptor) bool {
 	return true
 }
 
+// listing is how far the question for all channels has come.
+type listing int
+
+const (
+	notListing listing = iota
+	listWaits          // for its turn
+	listAsked          // and not answered
+	listAgain          // asked, and another registration came before the answer
+)
+
 // list asks for all channels after a registration: some, direct messages for one, may be named
-// there alone (semantics §5.1 step 6). Channels of an earlier connection that are in neither are gone.
+// there alone (semantics §5.1 step 6). Channels of an earlier connection that are in neither are
+// gone. One question is out at a time, so that it takes up one place in the window.
 func (s *Session) list() {
-	s.window.add(catchUp, func() bool {
-		if s.conn == nil {
-			return false
+	switch s.listing {
+	case notListing:
+		s.listing = listWaits
+		s.window.add(catchUp, s.askList)
+		s.window.pump()
+	case listAsked:
+		s.listing = listAgain
+	}
+}
+
+// askList is the job that sends the question.
+func (s *Session) askList() bool {
+	connection := s.connection
+	call := s.conn.Start(mcpl.MethodChannelsList, struct{}{}, s.timeout())
+	s.listing = listAsked
+	s.calls.Go(func() {
+		<-call.Done()
+		result, err := call.Result()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if connection != s.connection || s.conn == nil {
+			return // a list of a connection that is gone says nothing
 		}
-		connection := s.connection
-		call := s.conn.Start(mcpl.MethodChannelsList, struct{}{}, s.config.RequestTimeout)
-		s.calls.Go(func() {
-			<-call.Done()
-			result, err := call.Result()
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if connection != s.connection {
-				return
-			}
-			s.window.inFlight--
-			var answer mcpl.ListResult
-			if err == nil && json.Unmarshal(result, &answer) == nil {
-				s.listed(answer.Channels)
-			}
-			s.window.pump()
-		})
-		return true
+		s.window.inFlight--
+		once := s.listing == listAsked
+		s.listing = notListing
+		var answer mcpl.ListResult
+		if err == nil && json.Unmarshal(result, &answer) == nil {
+			s.listed(answer.Channels)
+		}
+		if !once {
+			s.list()
+		}
+		s.window.pump()
 	})
-	s.window.pump()
+	return true
 }
 
 // listed takes in what channels/list named.
@@ -253,7 +304,7 @@ func (s *Session) listed(list mcpl.DescriptorList) {
 	accepted, _ := s.check(list)
 	for _, d := range accepted {
 		named[d.ID] = true
-		if e := s.entries[d.ID]; e == nil || e.pushKnown || e.connection != s.connection {
+		if e := s.entries[d.ID]; e == nil || !s.declared(e) {
 			added = append(added, d)
 		}
 	}
@@ -265,6 +316,14 @@ func (s *Session) listed(list mcpl.DescriptorList) {
 	if len(added) > 0 {
 		s.declare(added)
 	}
+}
+
+// label is what people call a channel, registered or not.
+func (s *Session) label(channelID string) string {
+	if e := s.entries[channelID]; e != nil {
+		return labelOf(e.descriptor)
+	}
+	return printable(channelID)
 }
 
 // labelOf is what people call a channel: its label, or its id where it has none.

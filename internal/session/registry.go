@@ -20,9 +20,14 @@ type Registry struct {
 	timing    Timing
 	version   string
 
+	// running are all sessions, also those that are ending.
+	running sync.WaitGroup
+
 	mu       sync.Mutex
 	closed   bool
 	sessions map[serverKey]*Session
+	// ending is what still ends of each server: its next session waits for that.
+	ending map[serverKey]*Session
 }
 
 // serverKey is a connector as records know it: two Connectors with one serverID are one server.
@@ -32,7 +37,7 @@ type serverKey struct{ namespace, serverID string }
 func NewRegistry(decisions Decisions, notify Notify, dialer Dialer, clk clock.WithTicker, timing Timing, version string) *Registry {
 	return &Registry{
 		decisions: decisions, notify: notify, dialer: dialer, clock: clk, timing: timing, version: version,
-		sessions: map[serverKey]*Session{},
+		sessions: map[serverKey]*Session{}, ending: map[serverKey]*Session{},
 	}
 }
 
@@ -47,9 +52,7 @@ func (r *Registry) Start(ctx context.Context) error {
 	for _, s := range sessions {
 		s.stop()
 	}
-	for _, s := range sessions {
-		<-s.stopped
-	}
+	r.running.Wait()
 	return nil
 }
 
@@ -74,17 +77,35 @@ func (r *Registry) Ensure(connector types.NamespacedName, serverID string, c Con
 	s.configure(c)
 }
 
+// begin starts a session. r.mu is held.
 func (r *Registry) begin(connector types.NamespacedName, serverID string, c Config) *Session {
+	key := serverKey{connector.Namespace, serverID}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Session{
 		connector: connector, serverID: serverID, config: c,
 		decisions: r.decisions, notify: r.notify, dialer: r.dialer, clock: r.clock, timing: r.timing, version: r.version,
 		kick: make(chan struct{}, 1), stop: cancel, stopped: make(chan struct{}),
 		state: v1.ConnectorConnecting, disturbedAt: r.clock.Now(),
-		entries: map[string]*entry{}, queues: map[string]*queue{}, window: window{size: c.Window},
+		entries: map[string]*entry{}, queues: map[string]*queue{}, refused: map[string]bool{}, window: window{size: c.Window},
 	}
-	go s.run(ctx)
+	before := r.ending[key]
+	r.running.Go(func() {
+		if before != nil {
+			<-before.stopped // a connector serves one host at a time, and may never answer a second one
+		}
+		s.run(ctx)
+		r.ended(key, s)
+	})
 	return s
+}
+
+// ended forgets a session that has ended.
+func (r *Registry) ended(key serverKey, s *Session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ending[key] == s {
+		delete(r.ending, key)
+	}
 }
 
 // Remove ends the session of a Connector that is gone or no longer serves. It does not wait.
@@ -101,6 +122,7 @@ func (r *Registry) Remove(connector types.NamespacedName) {
 // end takes a session away and tells the owners of its channels. r.mu is held.
 func (r *Registry) end(key serverKey, s *Session) {
 	delete(r.sessions, key)
+	r.ending[key] = s
 	s.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,7 +48,9 @@ func (s *Session) run(ctx context.Context) {
 		if errors.Is(err, errReconfigured) || (refusedToken(err) && s.dialer.Renewed(ctx, config.Target)) {
 			continue // a new target or token has nothing to do with the old one's failures
 		}
-		s.pause(ctx, wait.NextBackOff())
+		if s.pause(ctx, wait.NextBackOff()) {
+			wait.Reset()
+		}
 	}
 }
 
@@ -66,15 +68,17 @@ func (s *Session) idle(ctx context.Context) {
 	}
 }
 
-// pause waits before the next dial; a new configuration ends it.
-func (s *Session) pause(ctx context.Context, d time.Duration) {
+// pause waits before the next dial. A new configuration ends it, which is reported.
+func (s *Session) pause(ctx context.Context, d time.Duration) (reconfigured bool) {
 	timer := s.clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-s.kick:
+		return true
 	case <-timer.C():
 	}
+	return false
 }
 
 // errReconfigured ends a connection whose configuration has changed.
@@ -97,7 +101,10 @@ func (s *Session) serve(ctx context.Context, config Config) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	s.establish(conn, peer, grant)
+	if !s.establish(conn, peer, grant) {
+		<-conn.Done()
+		return true, &Failure{Reason: v1.ReasonConnectionLost, Err: conn.Err()}
+	}
 	conn.Release()
 	for {
 		select {
@@ -156,10 +163,14 @@ func (s *Session) negotiate(ctx context.Context, conn *mcpl.Conn, deny []string)
 	return peer, grant, nil
 }
 
-// establish makes a negotiated connection the one that everything goes over.
-func (s *Session) establish(conn *mcpl.Conn, peer Peer, grant mcpl.Grant) {
+// establish makes a negotiated connection the one that everything goes over. It reports whether that
+// still stands: lost is called once, and before this there is nothing to lose.
+func (s *Session) establish(conn *mcpl.Conn, peer Peer, grant mcpl.Grant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if conn.Err() != nil {
+		return false
+	}
 	s.conn, s.peer, s.grant = conn, peer, grant
 	s.connection++
 	s.state, s.trouble, s.upSince = v1.ConnectorUp, Trouble{}, s.clock.Now()
@@ -168,6 +179,7 @@ func (s *Session) establish(conn *mcpl.Conn, peer Peer, grant mcpl.Grant) {
 	for _, id := range s.order {
 		s.notify.Channel(s.key(id))
 	}
+	return true
 }
 
 // lost empties the grant and confirms nothing any more. The connection calls it before it rejects
@@ -178,7 +190,7 @@ func (s *Session) lost() {
 	if s.conn == nil {
 		return // it ended before the handshake did
 	}
-	s.conn, s.grant = nil, mcpl.Grant{}
+	s.conn, s.grant, s.listing = nil, mcpl.Grant{}, notListing
 	s.state, s.disturbedAt = v1.ConnectorReconnecting, s.clock.Now()
 	s.window.clear()
 	for _, id := range s.order {

@@ -56,7 +56,9 @@ func (s *Session) serveRegister(params json.RawMessage) mcpl.Answer {
 	if bad != nil {
 		return mcpl.Answer{Err: bad}
 	}
+	clear(s.refused)
 	accepted, verdicts := s.check(p.Channels)
+	s.tellRejected(p.Channels, verdicts)
 	return mcpl.Answer{Result: mcpl.NewRegisterResult(verdicts), Then: func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -84,6 +86,7 @@ func (s *Session) serveChanged(params json.RawMessage) mcpl.Answer {
 		verdicts = append(verdicts, verdict(d.ID, d.Reason == "" && s.update(d.Descriptor)))
 	}
 	accepted, added := s.check(p.Added)
+	s.tellRejected(p.Added, added)
 	if len(accepted) > 0 {
 		s.notify.Event(s.connector, EventChannelsChanged, fmt.Sprintf("the connector added %d channels", len(accepted)))
 	}
@@ -103,35 +106,66 @@ func verdict(id string, known bool) mcpl.Verdict {
 	return mcpl.Verdict{ID: id, Reason: "unknown channel"}
 }
 
-// registered are the ids that a connector has registered, as the check of descriptors wants them.
-type registered map[string]*entry
+// declaredChannels are those that a connector has declared on the present connection, as the check
+// of descriptors wants them.
+type declaredChannels struct{ s *Session }
 
-func (r registered) Has(id string) bool { return r[id] != nil }
-func (r registered) Len() int           { return len(r) }
+func (c declaredChannels) Has(id string) bool {
+	e := c.s.entries[id]
+	return e != nil && c.s.declared(e)
+}
+
+func (c declaredChannels) Len() int {
+	n := 0
+	for _, e := range c.s.entries {
+		if c.s.declared(e) {
+			n++
+		}
+	}
+	return n
+}
 
 // check judges descriptors one by one, and keeps those that may be registered.
 func (s *Session) check(list mcpl.DescriptorList) ([]mcpl.Descriptor, []mcpl.Verdict) {
-	verdicts := mcpl.CheckDescriptors(list, s.config.MaxChannels, registered(s.entries))
+	verdicts := mcpl.CheckDescriptors(list, s.config.MaxChannels, declaredChannels{s})
 	accepted := make([]mcpl.Descriptor, 0, len(list))
-	malformed := 0
+	before := len(s.refused)
 	for i, v := range verdicts {
 		switch {
 		case v.Accepted:
 			accepted = append(accepted, list[i].Descriptor)
-		case list[i].Reason != "" || v.Reason == mcpl.ReasonRepeated:
-			malformed++
+			delete(s.refused, v.ID)
+		case !malformed(list[i], v) && len(s.refused) < maxRefused:
+			s.refused[v.ID] = true
 		}
 	}
-	beyond := len(list) - len(accepted) - malformed
-	if malformed+beyond > 0 {
-		s.notify.Event(s.connector, EventDescriptorRejected, fmt.Sprintf(
-			"%d of %d channels were refused: %d beyond spec.maxChannels, %d without a usable id", malformed+beyond, len(list), beyond, malformed))
-	}
-	if s.refused != beyond {
-		s.refused = beyond
+	if len(s.refused) != before {
 		s.wakeConnector()
 	}
 	return accepted, verdicts
+}
+
+// malformed reports whether a descriptor was refused for what it is. All others are too many.
+func malformed(d mcpl.Submitted, v mcpl.Verdict) bool {
+	return d.Reason != "" || v.Reason == mcpl.ReasonRepeated
+}
+
+// tellRejected reports the descriptors that were refused, if there are any.
+func (s *Session) tellRejected(list mcpl.DescriptorList, verdicts []mcpl.Verdict) {
+	beyond, unusable := 0, 0
+	for i, v := range verdicts {
+		switch {
+		case v.Accepted:
+		case malformed(list[i], v):
+			unusable++
+		default:
+			beyond++
+		}
+	}
+	if beyond+unusable > 0 {
+		s.notify.Event(s.connector, EventDescriptorRejected, fmt.Sprintf(
+			"%d of %d channels were refused: %d beyond spec.maxChannels, %d without a usable id", beyond+unusable, len(list), beyond, unusable))
+	}
 }
 
 // serveIncoming takes messages of open channels. A message of a declared channel is evidence that

@@ -82,8 +82,9 @@ type Session struct {
 	entryIDs uint64
 	queues   map[string]*queue
 	window   window
-	// refused says that the connector offered more channels than it may have.
-	refused int
+	listing  listing
+	// refused are channels that the connector offered beyond what it may have, at most maxRefused.
+	refused map[string]bool
 }
 
 // Config is what a Connector's spec makes of its session.
@@ -135,9 +136,12 @@ type Snapshot struct {
 	Registered, Open, Outstanding int
 	// TunedOut counts channels that are decided so, Unsettled those not confirmed to be what is decided.
 	TunedOut, Unsettled int
-	// Refused counts the channels that the connector offered beyond its limit.
+	// Refused counts the channels that the connector offered beyond its limit, up to maxRefused.
 	Refused int
 }
+
+// maxRefused is how many refused channels are counted: one whose offers never end is not remembered for ever.
+const maxRefused = 1000
 
 // Channel is what is known of one channel now.
 type Channel struct {
@@ -164,7 +168,7 @@ func (s *Session) Snapshot() Snapshot {
 	snap := Snapshot{
 		State: s.state, Lifecycle: s.grant.Allows(mcpl.CapChannelsLifecycle), Trouble: s.trouble, Peer: s.peer,
 		Generation: s.config.Handshakes + s.connection, UpSince: s.upSince, DisturbedAt: s.disturbedAt,
-		Registered: len(s.entries), Refused: s.refused,
+		Registered: len(s.entries), Refused: len(s.refused),
 	}
 	for id, e := range s.entries {
 		if e.transport == v1.TransportOpen {
@@ -173,10 +177,12 @@ func (s *Session) Snapshot() Snapshot {
 		if e.ticket != nil || s.queues[id] != nil {
 			snap.Outstanding++
 		}
-		if s.due(id, e) {
+		record := s.decisions.Record(s.key(id))
+		// Nothing is owed to a channel that only a message named, until somebody decides it.
+		if s.due(id, e) && (!e.pushKnown || record.Decided()) {
 			snap.Unsettled++
 		}
-		if s.decisions.Record(s.key(id)).State == v1.StateTunedOut {
+		if record.State == v1.StateTunedOut {
 			snap.TunedOut++
 		}
 	}

@@ -40,6 +40,13 @@ func TestTheFirstAppendCreatesTheRecord(t *testing.T) {
 	same(t, []v1.HistoryEntry{{Revision: 1, Changed: ptr.To(true), Named: true, Record: object.Record}}, object.History)
 	same(t, &v1.LabelSightings{Last: "general", Seen: []string{"general"}}, object.LabelSightings)
 	same(t, false, object.PolicyNoticeGiven)
+
+	// In memory is the same, but for what nobody reads and takes the most room.
+	same(t, true, len(object.ManagedFields) > 0)
+	object.ManagedFields = nil
+	held := b.Object(b.key).DeepCopy()
+	held.TypeMeta = object.TypeMeta
+	same(t, object, held)
 }
 
 func TestRevisionsHaveNoGaps(t *testing.T) {

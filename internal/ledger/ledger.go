@@ -103,7 +103,8 @@ func (l *Ledger) Object(key pair.Key) *v1.ChannelRecord {
 func (l *Ledger) MarkUndecided(key pair.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at(key).undecided = true
+	e := l.at(key)
+	e.undecided = e.object == nil
 }
 
 // Shut has a channel closed whatever is decided of it, or ends that. It writes no record.

@@ -6,6 +6,7 @@ import (
 
 	v1 "mcpl.dev/operator/api/v1alpha1"
 	"mcpl.dev/operator/internal/decision"
+	"mcpl.dev/operator/internal/ledger"
 )
 
 func TestMarkUndecidedStoresNothing(t *testing.T) {
@@ -32,13 +33,23 @@ func TestMarkUndecidedLeavesARecordAlone(t *testing.T) {
 	b.MarkUndecided(b.key)
 	b.force("Closed/AgentTool@1")
 	b.requests("")
-	b.somebodyDeletes()
-	b.observesDeletion(true)
-	if err := b.Refresh(t.Context(), b.key); err == nil {
-		t.Error("nothing changed")
+}
+
+// TestUndecidedIsNotRememberedUnderARecord: once that is gone, no pass has looked at the channel.
+func TestUndecidedIsNotRememberedUnderARecord(t *testing.T) {
+	marks := map[string]func(*book){
+		"marked before there was a record": func(b *book) { b.MarkUndecided(b.key); b.has(entry(closed)) },
+		"marked over a record":             func(b *book) { b.has(entry(closed)); b.MarkUndecided(b.key) },
 	}
-	if !b.Record(b.key).Undecided() {
-		t.Errorf("in memory is %s", inWords(b.Record(b.key)))
+	for name, mark := range marks {
+		t.Run(name, func(t *testing.T) {
+			b := newBook(t)
+			mark(b)
+			b.somebodyDeletes()
+			b.observesDeletion(true)
+			b.refreshes(ledger.ErrChanged, "get")
+			b.force("none")
+		})
 	}
 }
 

@@ -40,22 +40,25 @@ func (r *ChannelReconciler) admit(ctx context.Context, s *scope) error {
 		}
 	}
 	s.memory.owed = false
+	s.live = r.sessions.Channel(s.key)
 	switch {
 	case ticket != nil:
-		ticket.Recorded(admission.Apply, notice)
-	case admission.Apply && s.live.Registered && s.due():
+		ticket.Recorded(admission.Apply && !s.suspended(), notice)
+	case admission.Apply && s.live.Registered && !s.suspended() && r.due(s):
 		s.session.Apply(s.key.ChannelID, 0)
 	}
 	s.live = r.sessions.Channel(s.key)
 	return nil
 }
 
-// announcement is what the connector and the subscription say of the channel now.
+// announcement is what the connector, the subscription and the channel's own rule say of it now.
 func (r *ChannelReconciler) announcement(s *scope) decision.Announcement {
-	return decision.Announcement{
-		InitiallyOpen: s.live.Descriptor.InitiallyOpen,
-		Admitted:      decision.Admits(s.connector.Spec.Subscription, s.key.ChannelID, platformID(s.live.Descriptor.Address)),
+	own := v1.State("")
+	if s.channel != nil {
+		own = s.channel.Spec.Admission
 	}
+	subscribed := decision.Admits(s.connector.Spec.Subscription, s.key.ChannelID, platformID(s.live.Descriptor.Address))
+	return decision.Announce(s.live.Descriptor.InitiallyOpen, subscribed, own, s.hold() != nil)
 }
 
 // platformID is the platform's own id of a channel, empty where its address has none.
@@ -75,9 +78,9 @@ func (r *ChannelReconciler) noticeGiven(s *scope) bool {
 }
 
 // due reports whether the transport is not, or not certainly, what is decided.
-func (s *scope) due() bool {
+func (r *ChannelReconciler) due(s *scope) bool {
 	want := v1.TransportClosed
-	if s.record.WantsOpen() {
+	if r.ledger.WantsOpen(s.key) {
 		want = v1.TransportOpen
 	}
 	return s.live.Transport != want || s.live.Outstanding > 0

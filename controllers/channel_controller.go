@@ -31,6 +31,7 @@ type ChannelReconciler struct {
 	ledger   *ledger.Ledger
 	sessions *session.Registry
 	recorder events.EventRecorder
+	wake     *wake
 	clock    clock.PassiveClock
 	// startedAt is when this manager began to lead: what was decided before it is found, not made.
 	startedAt time.Time
@@ -38,7 +39,7 @@ type ChannelReconciler struct {
 	memories memories
 }
 
-// +kubebuilder:rbac:groups=mcpl.dev,resources=channels,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=mcpl.dev,resources=channels,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=mcpl.dev,resources=channels/status,verbs=patch
 // +kubebuilder:rbac:groups=mcpl.dev,resources=channeldecisions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=mcpl.dev,resources=channeldecisions/status,verbs=patch
@@ -87,12 +88,15 @@ func (r *ChannelReconciler) Reconcile(ctx context.Context, key pair.Key) (reconc
 		return reconcile.Result{}, nil
 	}
 	for _, phase := range []func(context.Context, *scope) error{
-		r.readRecord, r.serve, r.admit, r.decide, r.discover, r.report,
+		r.readRecord, r.overlay, r.admit, r.decide, r.engage, r.resend, r.finalize, r.discover, r.report,
 	} {
 		err = phase(ctx, s)
 		if errors.Is(err, ledger.ErrChanged) {
 			// The record is another than the one that was judged: the rules are applied again at once.
 			return reconcile.Result{RequeueAfter: time.Millisecond}, nil
+		}
+		if errors.Is(err, errStoring) {
+			return reconcile.Result{RequeueAfter: storeRetry}, nil
 		}
 		if err != nil {
 			return reconcile.Result{}, err
@@ -174,15 +178,29 @@ func (r *ChannelReconciler) readRecord(ctx context.Context, s *scope) error {
 	return err
 }
 
-// serve notes whether the channel may be open at all: where only declared channels are served, one
-// without an object is closed whatever is decided.
-func (r *ChannelReconciler) serve(_ context.Context, s *scope) error {
+// overlay notes whether the channel may be open at all: one that is held, or has no object where
+// only declared channels are served, is closed whatever is decided. What that changes is applied.
+func (r *ChannelReconciler) overlay(_ context.Context, s *scope) error {
+	changed := r.ledger.Shut(s.key, s.unserved() || s.hold() != nil)
 	if s.session == nil || s.connector == nil {
 		return nil
 	}
-	r.ledger.Shut(s.key, s.unserved())
-	if s.session.Serve(s.key.ChannelID, !s.unserved()) && !s.unserved() && s.live.Ticket == nil {
-		s.memory.owed = true // an object stands for it now, so it is judged like a new registration
+	if s.session.Serve(s.key.ChannelID, !s.unserved()) && !s.unserved() {
+		changed = true // an object stands for it now, so it is judged like a new registration
+	}
+	own := v1.State("")
+	if s.channel != nil {
+		own = s.channel.Spec.Admission
+	}
+	if own != s.memory.admission {
+		s.memory.admission, changed = own, true
+	}
+	if suspended := s.suspended(); suspended != s.memory.suspended {
+		s.memory.suspended = suspended
+		changed = changed || !suspended
+	}
+	if changed && s.live.Ticket == nil && s.live.Registered && !s.unserved() {
+		s.memory.owed = true
 	}
 	return nil
 }

@@ -17,8 +17,9 @@ import (
 const (
 	// restartGrace is how long a decision that a restart interrupted waits for its connector.
 	restartGrace = 60 * time.Second
-	// storePatience is how long a decision that can't be stored is tried again.
+	// storePatience is how long a decision that can't be stored is tried again, and storeRetry how often.
 	storePatience = 60 * time.Second
+	storeRetry    = 5 * time.Second
 	// settling is how old a state must be to be written, unless it is final: a channel or a
 	// decision that settles in that time costs one write.
 	settling = 2 * time.Second
@@ -55,8 +56,21 @@ func (r *ChannelReconciler) decide(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// follow answers a decision whose operation has ended.
+// follow brings a recorded decision forward, and answers it once its operation has ended.
 func (r *ChannelReconciler) follow(ctx context.Context, s *scope, d *v1.ChannelDecision, w *work) error {
+	if w.decline != nil {
+		return r.followDecline(ctx, s, d, w)
+	}
+	if w.operation == nil {
+		switch now := s.situation(); {
+		case s.suspended():
+			return r.tellSuspended(ctx, s, d, w)
+		case now.Obstacle() != "":
+			answer := decision.Settle(d.Spec.Decision, w.success, decision.Outcome{Failure: now.Obstacle()}, now)
+			return r.conclude(ctx, s, d, conclusion{Answer: answer, changed: w.changed, revision: w.revision})
+		}
+		r.apply(s, w)
+	}
 	outcome, history, settled := w.session.Result(w.operation)
 	if !settled {
 		return r.tellWaiting(ctx, s, d, w)
@@ -64,6 +78,12 @@ func (r *ChannelReconciler) follow(ctx context.Context, s *scope, d *v1.ChannelD
 	s.live = r.sessions.Channel(s.key)
 	answer := decision.Settle(d.Spec.Decision, w.success, outcome, s.situation())
 	return r.conclude(ctx, s, d, conclusion{Answer: answer, changed: w.changed, revision: w.revision, history: &history})
+}
+
+// apply queues the operation that a decision waits for.
+func (r *ChannelReconciler) apply(s *scope, w *work) {
+	w.session, w.operation = s.session, s.session.Apply(s.key.ChannelID, w.history)
+	s.live = r.sessions.Channel(s.key)
 }
 
 // take judges a decision that nothing is under way for.
@@ -78,94 +98,124 @@ func (r *ChannelReconciler) take(ctx context.Context, s *scope, d *v1.ChannelDec
 	case found:
 		return r.resume(ctx, s, d, entry)
 	case named && decision.PredatesHistory(history, d.CreationTimestamp.Unix()):
-		return r.conclude(ctx, s, d, conclusion{Answer: decision.Predates(), revision: s.record.Revision})
+		return r.conclude(ctx, s, d, conclusion{Answer: decision.Predates(), predates: true, revision: s.record.Revision})
 	case s.absent():
 		return r.wait(ctx, s, d)
 	}
-	return r.judge(ctx, s, d, named)
+	return r.judge(ctx, s, d)
 }
 
 // judge records a decision and starts what it asks for.
-func (r *ChannelReconciler) judge(ctx context.Context, s *scope, d *v1.ChannelDecision, named bool) error {
+func (r *ChannelReconciler) judge(ctx context.Context, s *scope, d *v1.ChannelDecision) error {
+	s.live = r.sessions.Channel(s.key)
 	now := s.situation()
-	now.Foreign = d.Spec.Source == v1.SourceAgentTool && d.Spec.DecidedBy != s.connector.Spec.ResidentRef.Name
-	history := 0
-	var verdict decision.Verdict
-	if d.Spec.Decision == v1.DecisionOpen {
-		if d.Spec.History != nil {
-			history = int(d.Spec.History.Limit)
-		}
-		verdict = decision.Open(now, history > 0)
-	} else {
-		verdict = decision.Close(now, d.Spec.Source, d.Spec.Lease == v1.LeaseClaimed)
+	now.Foreign = resident(d.Spec.Source) && d.Spec.DecidedBy != s.connector.Spec.ResidentRef.Name
+	if s.suspended() {
+		now = now.Resumed() // it is carried out some other time, whatever is in the way now
 	}
-	if verdict.Write != nil {
+	verdict, history := verdictOn(d, now)
+	wanted := s.record.WantsOpen()
+	// An acknowledgement is posted only by whoever made the entry that says so, so there must be one.
+	noted := verdict.Write == nil && !verdict.Refused && d.Spec.Acknowledge != nil
+	if verdict.Write != nil || noted {
 		if err := r.append(ctx, s, entryOf(d, verdict.Write)); err != nil {
 			return r.storeFailed(ctx, s, d, verdict, err)
 		}
 		s.memory.storeFailedSince = time.Time{}
 	}
 	now.Record = s.record
-	changed := verdict.Write != nil
-	if !verdict.Send {
-		return r.conclude(ctx, s, d, conclusion{Answer: decision.AtOnce(d.Spec.Decision, verdict, now), changed: changed, revision: s.record.Revision})
-	}
 	w := &work{
-		session: s.session, operation: s.session.Apply(s.key.ChannelID, history),
-		success: verdict.Success, changed: changed, revision: s.record.Revision, since: r.clock.Now(),
+		history: history, success: verdict.Success, changed: verdict.Write != nil, revision: s.record.Revision, since: r.clock.Now(),
+	}
+	switch {
+	case d.Spec.Decision == v1.DecisionDecline && !verdict.Refused:
+		w.decline = r.beginDecline(s, d, wanted, noted)
+	case !verdict.Send:
+		return r.conclude(ctx, s, d, conclusion{Answer: decision.AtOnce(d.Spec.Decision, verdict, now), changed: w.changed, revision: w.revision})
 	}
 	s.memory.work[d.UID] = w
-	s.live = r.sessions.Channel(s.key)
 	return r.follow(ctx, s, d, w)
 }
+
+// verdictOn judges a decision, and says how many earlier messages it asks for.
+func verdictOn(d *v1.ChannelDecision, now decision.Situation) (decision.Verdict, int) {
+	switch d.Spec.Decision {
+	case v1.DecisionOpen:
+		history := 0
+		if d.Spec.History != nil {
+			history = int(d.Spec.History.Limit)
+		}
+		return decision.Open(now, history > 0), history
+	case v1.DecisionDecline:
+		return decision.Decline(now), 0
+	}
+	return decision.Close(now, d.Spec.Source, d.Spec.Lease == v1.LeaseClaimed), 0
+}
+
+// resident reports whether a source is the resident itself.
+func resident(s v1.Source) bool { return s == v1.SourceAgentTool || s == v1.SourceInvitationDeclined }
+
+// errStoring ends a reconciliation because a decision could not be stored: it is tried again soon,
+// and no later decision may overtake it meanwhile.
+var errStoring = errors.New("a decision could not be stored")
 
 // storeFailed tries a decision that could not be stored again for a while, and then answers it.
 // Nothing was sent for it.
 func (r *ChannelReconciler) storeFailed(ctx context.Context, s *scope, d *v1.ChannelDecision, v decision.Verdict, err error) error {
-	if errors.Is(err, ledger.ErrChanged) || errors.Is(err, ledger.ErrUnknown) {
-		return err // it may be stored, or another one is: the record is read before anything is said
-	}
 	now := r.clock.Now()
-	if s.memory.storeFailedSince.IsZero() {
+	switch since := s.memory.storeFailedSince; {
+	case unsure(err):
+		return err // it may be stored, or another one is: the record is read before anything is said
+	case since.IsZero():
 		s.memory.storeFailedSince = now
+	case now.Sub(since) >= storePatience:
+		s.memory.storeFailedSince = time.Time{}
+		return r.conclude(ctx, s, d, conclusion{Answer: decision.NotStored(v), noted: true, revision: s.record.Revision})
 	}
-	if now.Sub(s.memory.storeFailedSince) < storePatience {
-		next := d.DeepCopy()
-		r.identify(s, next)
-		setDecisionConditions(&next.Status, d.Generation, metav1.NewTime(now),
-			metav1.Condition{Type: v1.ConditionRecorded, Status: metav1.ConditionFalse, Reason: v1.ReasonStoreFailed,
-				Message: "The decision could not be stored yet and is tried again. Nothing was sent."},
-			waitingCondition("The decision is not recorded yet."))
-		return errors.Join(err, r.patchDecision(ctx, d, next))
-	}
-	s.memory.storeFailedSince = time.Time{}
-	return r.conclude(ctx, s, d, conclusion{Answer: decision.NotStored(v), revision: s.record.Revision})
+	next := d.DeepCopy()
+	r.identify(s, next)
+	setDecisionConditions(&next.Status, d.Generation, metav1.NewTime(now),
+		metav1.Condition{Type: v1.ConditionRecorded, Status: metav1.ConditionFalse, Reason: v1.ReasonStoreFailed,
+			Message: "The decision could not be stored yet and is tried again. Nothing was sent."},
+		waitingConditions(v1.ReasonWaiting, "The decision is not recorded yet.")...)
+	return errors.Join(errStoring, r.patchDecision(ctx, d, next))
 }
 
 // resume answers a decision that is recorded and that nobody is carrying out: a restart interrupted
 // it, or its object was deleted and applied again.
 func (r *ChannelReconciler) resume(ctx context.Context, s *scope, d *v1.ChannelDecision, entry v1.HistoryEntry) error {
 	left := r.startedAt.Add(restartGrace).Sub(r.clock.Now())
-	settled := s.live.State == v1.ConnectorUp && s.live.Registered && s.live.Ticket == nil && s.live.Outstanding == 0
-	answer, ok := decision.Resume(d.Spec.Decision, s.situation(), left <= 0 || settled)
-	if !ok {
-		s.again(left)
-		return nil
+	settled := s.live.State == v1.ConnectorUp && s.live.Registered && !s.live.Registering && s.live.Outstanding == 0
+	final := left <= 0 || settled
+	c := conclusion{changed: entry.Changed == nil || *entry.Changed, revision: entry.Revision, recordedAt: &entry.At, noted: true}
+	ok := final
+	if d.Spec.Decision == v1.DecisionDecline {
+		c.Answer = decision.DeclineOutcome(s.reading(nil))
+		if d.Spec.Acknowledge != nil {
+			c.acknowledgement = &v1.Acknowledgement{State: v1.AcknowledgementInterrupted, Message: "interrupted: it may or may not have been posted"}
+		}
+	} else {
+		c.Answer, ok = decision.Resume(d.Spec.Decision, s.situation(), final)
 	}
-	return r.conclude(ctx, s, d, conclusion{
-		Answer: answer, changed: entry.Changed == nil || *entry.Changed, revision: entry.Revision, recordedAt: &entry.At, noted: true,
-	})
+	switch {
+	case ok:
+		return r.conclude(ctx, s, d, c)
+	case s.suspended():
+		return r.tellSuspended(ctx, s, d, &work{changed: c.changed, revision: c.revision, since: entry.At.Time})
+	}
+	s.again(left)
+	return nil
 }
 
-// wait leaves a decision alone until its channel is there, and fails it after an hour.
+// wait leaves a decision alone until its channel is there, and fails it when its deadline has passed.
 func (r *ChannelReconciler) wait(ctx context.Context, s *scope, d *v1.ChannelDecision) error {
-	waited := r.clock.Since(d.CreationTimestamp.Time)
+	waited, deadline := r.clock.Since(d.CreationTimestamp.Time), deadlineOf(d)
 	switch {
-	case waited < settling:
-		s.again(settling - waited)
+	case waited < min(settling, deadline):
+		s.again(min(settling, deadline) - waited)
 		return nil
-	case waited < waitingTime:
-		s.again(waitingTime - waited)
+	case waited < deadline:
+		s.again(deadline - waited)
 		return tellAbsent(ctx, r.Client, r.clock, d)
 	}
 	return r.conclude(ctx, s, d, conclusion{Answer: decision.NeverAppeared(s.situation())})
@@ -173,11 +223,22 @@ func (r *ChannelReconciler) wait(ctx context.Context, s *scope, d *v1.ChannelDec
 
 // tellWaiting says that a decision is recorded and under way, once that has lasted a while.
 func (r *ChannelReconciler) tellWaiting(ctx context.Context, s *scope, d *v1.ChannelDecision, w *work) error {
-	if w.told {
-		return nil
-	}
 	if left := settling - r.clock.Since(w.since); left > 0 {
 		s.again(left)
+		return nil
+	}
+	return r.tell(ctx, s, d, w, v1.ReasonWaiting, "The decision is recorded; the connector has not confirmed it yet.")
+}
+
+// tellSuspended says that a decision is recorded and that nothing is sent for it.
+func (r *ChannelReconciler) tellSuspended(ctx context.Context, s *scope, d *v1.ChannelDecision, w *work) error {
+	return r.tell(ctx, s, d, w, v1.ReasonSuspended,
+		"The decision is recorded. Nothing is sent while spec.suspend of the Channel is set; it is carried out when that is lifted.")
+}
+
+// tell writes that a decision is recorded and not answered yet, once for each reason.
+func (r *ChannelReconciler) tell(ctx context.Context, s *scope, d *v1.ChannelDecision, w *work, reason, message string) error {
+	if w.told == reason {
 		return nil
 	}
 	next := d.DeepCopy()
@@ -185,11 +246,11 @@ func (r *ChannelReconciler) tellWaiting(ctx context.Context, s *scope, d *v1.Cha
 	next.Status.Revision = w.revision
 	next.Status.RecordedAt = &metav1.Time{Time: w.since}
 	setDecisionConditions(&next.Status, d.Generation, metav1.NewTime(r.clock.Now()),
-		recordedCondition(w.changed), waitingCondition("The decision is recorded; the connector has not confirmed it yet."))
+		recordedCondition(w.changed), waitingConditions(reason, message)...)
 	if err := r.patchDecision(ctx, d, next); err != nil {
 		return err
 	}
-	w.told = true
+	w.told = reason
 	return nil
 }
 
@@ -198,9 +259,10 @@ func (r *ChannelReconciler) tellWaiting(ctx context.Context, s *scope, d *v1.Cha
 func (r *ChannelReconciler) conclude(ctx context.Context, s *scope, d *v1.ChannelDecision, c conclusion) error {
 	if d.GenerateName == "" && !c.changed && !c.noted && decision.Succeeded(c.Result) {
 		if err := r.append(ctx, s, entryOf(d, nil)); err != nil {
-			return err
+			return r.storeFailed(ctx, s, d, decision.Verdict{Success: c.Result}, err)
 		}
 		c.revision = s.record.Revision
+		s.memory.storeFailedSince = time.Time{}
 	}
 	next := d.DeepCopy()
 	r.identify(s, next)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "mcpl.dev/operator/api/v1alpha1"
 	"mcpl.dev/operator/internal/decision"
@@ -35,6 +36,8 @@ type scope struct {
 	channel *v1.Channel
 	rivals  []v1.Channel
 	orphans []v1.Channel
+	// leaving are Channels of the pair that are being deleted and have our finalizer.
+	leaving []v1.Channel
 	// decisions about the pair, in the order in which they are taken.
 	decisions []v1.ChannelDecision
 
@@ -51,13 +54,37 @@ func (s *scope) again(d time.Duration) {
 
 // known reports whether there is anything to own.
 func (s *scope) known() bool {
-	return s.channel != nil || len(s.rivals)+len(s.orphans)+len(s.decisions) > 0 || s.live.Registered || s.record.Revision > 0
+	return s.channel != nil || len(s.rivals)+len(s.orphans)+len(s.leaving)+len(s.decisions) > 0 ||
+		s.live.Registered || s.record.Revision > 0 || s.memory.engaged()
 }
 
 // unserved reports whether the channel has no object where only channels that have one are served.
 func (s *scope) unserved() bool {
 	return s.connector != nil && s.connector.Spec.Channels == v1.ChannelsDeclared && s.channel == nil
 }
+
+// object is the Channel whose spec counts for the pair, one that is being deleted if there is no
+// other: what it says of holds and suspension is so until it is gone.
+func (s *scope) object() *v1.Channel {
+	if s.channel == nil && len(s.leaving) > 0 {
+		return &s.leaving[0]
+	}
+	return s.channel
+}
+
+// hold is what keeps the channel closed whatever is decided, nil where nothing does.
+func (s *scope) hold() *v1.Hold {
+	switch c := s.object(); {
+	case c != nil && c.Spec.Hold != nil:
+		return c.Spec.Hold
+	case s.connector != nil:
+		return s.connector.Spec.Hold
+	}
+	return nil
+}
+
+// suspended reports whether nothing is to be sent for the channel.
+func (s *scope) suspended() bool { c := s.object(); return c != nil && c.Spec.Suspend }
 
 // absent reports whether there is no such channel, as far as anybody knows: no Connector serves
 // it, or it is neither registered nor declared by an object nor on record.
@@ -67,9 +94,15 @@ func (s *scope) absent() bool {
 
 // situation is what the rules need to know, as it is now.
 func (s *scope) situation() decision.Situation {
+	name := ""
+	if s.connector != nil {
+		name = s.connector.Name
+	}
 	return decision.Situation{
-		Record: s.record, Transport: s.live.Transport, Registered: s.live.Registered,
+		ConnectorName: name,
+		Record:        s.record, Transport: s.live.Transport, Registered: s.live.Registered,
 		Connector: s.live.State, Lifecycle: s.live.Lifecycle, Outstanding: s.live.Outstanding > 0,
+		Held: s.hold() != nil,
 	}
 }
 
@@ -77,6 +110,7 @@ func (s *scope) situation() decision.Situation {
 func (r *ChannelReconciler) gather(ctx context.Context, key pair.Key) (*scope, error) {
 	s := &scope{key: key, memory: r.memories.of(key), live: r.sessions.Channel(key), record: r.ledger.Record(key)}
 	s.session = r.sessions.Session(key.Namespace, key.ServerID)
+	s.memory.engagements = append(s.memory.engagements, r.memories.collect(key)...)
 	var err error
 	if s.connector, err = r.server(ctx, key.Namespace, key.ServerID); err != nil {
 		return nil, err
@@ -97,11 +131,12 @@ func (r *ChannelReconciler) gatherChannels(ctx context.Context, s *scope) error 
 	}
 	var claims []v1.Channel
 	for _, c := range list.Items {
-		if !c.DeletionTimestamp.IsZero() {
-			continue
-		}
 		switch key, resolved := r.channel(ctx, &c); {
 		case key != s.key:
+		case !c.DeletionTimestamp.IsZero():
+			if controllerutil.ContainsFinalizer(&c, v1.CloseFinalizer) {
+				s.leaving = append(s.leaving, c)
+			}
 		case resolved:
 			claims = append(claims, c)
 		default:
@@ -141,7 +176,7 @@ func untouched(c *v1.Channel) bool {
 
 func (r *ChannelReconciler) gatherDecisions(ctx context.Context, s *scope) error {
 	subjects := []string{pairSubject(s.key.ServerID, s.key.ChannelID)}
-	for _, c := range append(s.rivals, s.orphans...) {
+	for _, c := range slices.Concat(s.rivals, s.orphans, s.leaving) {
 		subjects = append(subjects, nameSubject(c.Name))
 	}
 	if s.channel != nil {
@@ -179,6 +214,9 @@ func place(d *v1.ChannelDecision) string {
 type memory struct {
 	// owed says that the channel is to be judged like a newly registered one, and applied.
 	owed bool
+	// admission and suspended are what the Channel's spec said of them at the last look.
+	admission v1.State
+	suspended bool
 	// work is what each decision under way waits for.
 	work map[types.UID]*work
 	// storeFailedSince is since when the record could not be stored.
@@ -186,6 +224,14 @@ type memory struct {
 	// differs is what the status should have said and did not yet, and since when.
 	differs      string
 	differsSince time.Time
+	// engagements are the incidental opens under way, oldest first.
+	engagements []*engagement
+	// leaving is the close that each Channel that goes waits for.
+	leaving map[types.UID]*work
+	// handled is the reconcile-at of the Channel that was carried out and not reported yet.
+	handled string
+	// missingSince is since when a connected connector does not register the channel.
+	missingSince time.Time
 	// settledAt is when the channel was last seen to be as it should.
 	settledAt time.Time
 	// uid and written are the Channel whose status was written last, and its resource version then.
@@ -193,21 +239,28 @@ type memory struct {
 	written string
 }
 
-// work is a recorded decision's operation.
+// work is a recorded decision's way to its answer.
 type work struct {
-	session   *session.Session
+	session *session.Session
+	// operation is nil while nothing of it is queued: the channel is suspended.
 	operation *session.Operation
+	history   int
 	success   v1.Result
 	changed   bool
 	revision  int64
 	since     time.Time
-	told      bool
+	told      string // the reason of Complete that was written last, empty for none
+
+	// decline is set for a decline.
+	decline *declining
 }
 
 // memories are the memories of all channels.
 type memories struct {
 	mu sync.Mutex
 	m  map[pair.Key]*memory
+	// mail is what was laid down for owners and not collected yet.
+	mail map[pair.Key][]*engagement
 }
 
 func (m *memories) of(key pair.Key) *memory {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,16 +57,36 @@ func (r *ChannelReconciler) facts(s *scope, c *v1.Channel) decision.ChannelFacts
 		Failed:          s.live.Failure,
 		FailedOpening:   s.live.FailedOpening,
 	}
+	if hold := s.hold(); hold != nil {
+		f.HoldReason = hold.Reason
+	}
+	f.Suspended = c.Spec.Suspend
 	if s.connector != nil {
+		f.ConnectorSuspended = s.connector.Spec.Suspend
 		f.DuplicateServerID = s.connector.Name != c.Spec.ConnectorRef.Name && r.connectorThere(c)
 		if !f.DuplicateServerID {
 			f.ConnectorName = s.connector.Name // a rename: another Connector has taken over the serverID
 		}
-		if s.live.State == v1.ConnectorUp && !s.live.Registered {
-			f.MissingFor = r.clock.Since(s.live.UpSince)
-		}
+		f.MissingFor = r.missingFor(s, c)
 	}
 	return f
+}
+
+// missingFor is how long a channel has been missing on its connected connector. A manager that
+// starts has it from the written status.
+func (r *ChannelReconciler) missingFor(s *scope, c *v1.Channel) time.Duration {
+	if s.live.State != v1.ConnectorUp || s.live.Registered {
+		s.memory.missingSince = time.Time{}
+		return 0
+	}
+	if s.memory.missingSince.IsZero() {
+		s.memory.missingSince = r.clock.Now()
+		written := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionRegistered)
+		if written != nil && written.Status == metav1.ConditionFalse && written.Reason == v1.ReasonNotRegistered {
+			s.memory.missingSince = written.LastTransitionTime.Time
+		}
+	}
+	return r.clock.Since(s.memory.missingSince)
 }
 
 // connectorThere reports whether the Connector that a Channel names is there, though it may not serve.
@@ -120,6 +141,9 @@ func (r *ChannelReconciler) fill(s *scope, c, next *v1.Channel, f decision.Chann
 	}
 	status.Desired, status.Registration, status.Transport = report.Desired, report.Registration, report.Transport
 	status.OutstandingWork = int32(s.live.Outstanding)
+	if s.memory.handled != "" && c == s.channel {
+		status.LastHandledReconcileAt = s.memory.handled
+	}
 	status.Decision = nil
 	if s.record.Decided() && status.ServerID != "" {
 		status.Decision = &v1.DecisionInForce{State: s.record.State, Source: s.record.Source, Revision: s.record.Revision}

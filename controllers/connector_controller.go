@@ -86,6 +86,13 @@ func (r *ConnectorReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 		r.sessions.Remove(req.NamespacedName)
 		return r.report(ctx, &c, duplicate(serves.Name))
 	}
+	if c.Spec.Suspend {
+		r.sessions.Remove(req.NamespacedName)
+		if r.stateChanged(req.NamespacedName, v1.ConnectorGone) {
+			r.wakeChannels(ctx, &c)
+		}
+		return r.report(ctx, &c, facts{suspended: true, snapshot: session.Snapshot{State: v1.ConnectorGone}})
+	}
 	e, err := r.endpoint(ctx, &c)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -116,10 +123,10 @@ func (r *ConnectorReconciler) endpoint(ctx context.Context, c *v1.Connector) (en
 
 // configOf is what a Connector's spec makes of its session.
 func configOf(c *v1.Connector, target session.Target) session.Config {
-	admission, _ := json.Marshal([]any{c.Spec.Subscription, c.Spec.Channels}) // plain values always marshal
+	admission, _ := json.Marshal([]any{c.Spec.Subscription, c.Spec.Channels, c.Spec.Hold != nil}) // plain values always marshal
 	config := session.Config{
 		UID: c.UID, Target: target, MaxChannels: int(c.Spec.MaxChannels), Window: int(c.Spec.Window),
-		Admission: string(admission), Handshakes: c.Status.SessionGeneration, RequestTimeout: time.Minute,
+		Admission: string(admission), DialAt: c.Annotations[v1.ReconcileAtAnnotation], Handshakes: c.Status.SessionGeneration, RequestTimeout: time.Minute,
 	}
 	if c.Spec.RequestTimeoutSeconds != nil {
 		config.RequestTimeout = time.Duration(*c.Spec.RequestTimeoutSeconds) * time.Second

@@ -65,6 +65,7 @@ func podEndpoint(c *v1.Connector, pods []corev1.Pod) endpoint {
 	t.PodUID = pod.UID
 	t.Path = cmp.Or(c.Spec.Transport.Path, "/mcpl")
 	t.TLS = c.Spec.Transport.TLS != nil
+	t.TCP = c.Spec.Transport.Type == v1.TransportTCP
 	return endpoint{target: t, pod: &v1.ConnectorPod{Name: pod.Name, UID: string(pod.UID)}}
 }
 

@@ -22,6 +22,8 @@ const countsEvery = 30 * time.Second
 type facts struct {
 	endpoint endpoint
 	snapshot session.Snapshot
+	// suspended says that spec.suspend is set.
+	suspended bool
 	// duplicateOf is the name of the older Connector that serves the serverID.
 	duplicateOf string
 }
@@ -91,6 +93,7 @@ func fillConnector(status *v1.ConnectorStatus, c *v1.Connector, f facts) {
 	status.ObservedGeneration = c.Generation
 	status.ServerID = c.EffectiveServerID()
 	status.State = s.State
+	status.LastHandledReconcileAt = c.Annotations[v1.ReconcileAtAnnotation] // the dial was asked for before this report
 	if f.endpoint.pod != nil || s.State != v1.ConnectorUp {
 		status.Pod = f.endpoint.pod // a pod that is no longer ready keeps serving until its connection ends
 	}
@@ -98,6 +101,7 @@ func fillConnector(status *v1.ConnectorStatus, c *v1.Connector, f facts) {
 	if s.Peer.Negotiated != "" && s.State == v1.ConnectorUp {
 		status.ServerInfo = &v1.ServerInfo{Name: s.Peer.Name, Version: s.Peer.Version}
 		status.UnavailableFeatures = s.Peer.Unavailable
+		status.ManifestRevision = s.Peer.Manifest
 	}
 	status.EffectiveCapabilities = nil
 	if s.State == v1.ConnectorUp {
@@ -145,6 +149,9 @@ func connectedCondition(f facts) metav1.Condition {
 	c := metav1.Condition{Type: v1.ConditionConnected}
 	s := f.snapshot
 	switch {
+	case f.suspended:
+		c.Status, c.Reason = metav1.ConditionFalse, v1.ReasonSuspended
+		c.Message = "The connector is disconnected because spec.suspend is set. What is decided is recorded, and applied once that is lifted."
 	case s.State == v1.ConnectorUp:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonUp, "The connector is connected and its grant is settled."
 	case f.endpoint.trouble.Reason != "":
@@ -180,10 +187,11 @@ func negotiatedCondition(f facts) metav1.Condition {
 	return c
 }
 
-// sentence makes a fragment the beginning of a message.
+// sentence makes a fragment the beginning of a message. A path of a field keeps its case.
 func sentence(s string) string {
-	if s == "" {
-		return ""
+	first, _, _ := strings.Cut(s, " ")
+	if s != "" && !strings.ContainsRune(first, '.') {
+		s = strings.ToUpper(s[:1]) + s[1:]
 	}
-	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
+	return strings.TrimSuffix(s, ".") + "."
 }

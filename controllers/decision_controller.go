@@ -74,14 +74,17 @@ func (r *DecisionReconciler) Reconcile(ctx context.Context, req reconcile.Reques
 	return r.await(ctx, &d)
 }
 
-// await says that a decision waits for its Channel, and ends that after an hour.
+// await says that a decision waits for its Channel, and ends that when its deadline has passed.
 func (r *DecisionReconciler) await(ctx context.Context, d *v1.ChannelDecision) (reconcile.Result, error) {
-	waited := r.clock.Since(d.CreationTimestamp.Time)
+	waited, deadline := r.clock.Since(d.CreationTimestamp.Time), deadlineOf(d)
 	switch {
-	case waited < settling:
-		return reconcile.Result{RequeueAfter: settling - waited}, nil
-	case waited < waitingTime:
-		return reconcile.Result{RequeueAfter: waitingTime - waited}, tellAbsent(ctx, r.Client, r.clock, d)
+	case waited < min(settling, deadline):
+		return reconcile.Result{RequeueAfter: min(settling, deadline) - waited}, nil
+	case waited < deadline:
+		if err := tellAbsent(ctx, r.Client, r.clock, d); err != nil {
+			return reconcile.Result{}, err
+		}
+		return reconcile.Result{RequeueAfter: deadline - waited}, nil
 	}
 	next := d.DeepCopy()
 	conclusion{Answer: decision.NeverAppeared(decision.Situation{})}.write(d, next, r.clock.Now())

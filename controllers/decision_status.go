@@ -15,8 +15,13 @@ import (
 	"mcpl.dev/operator/internal/session"
 )
 
-// waitingTime is how long a decision waits for a channel that does not exist yet.
-const waitingTime = time.Hour
+// deadlineOf is how long a decision waits for a channel that does not exist yet.
+func deadlineOf(d *v1.ChannelDecision) time.Duration {
+	if d.Spec.DeadlineSeconds == nil {
+		return time.Hour
+	}
+	return time.Duration(*d.Spec.DeadlineSeconds) * time.Second
+}
 
 // tellAbsent says that a decision waits for its channel, once that has lasted a while. It keeps
 // the decision's place among those that wait.
@@ -29,7 +34,7 @@ func tellAbsent(ctx context.Context, c client.Client, clk clock.PassiveClock, d 
 	setDecisionConditions(&next.Status, d.Generation, metav1.NewTime(clk.Now()),
 		metav1.Condition{Type: v1.ConditionRecorded, Status: metav1.ConditionFalse, Reason: v1.ReasonWaiting,
 			Message: "Nothing is recorded while the channel does not exist."},
-		waitingCondition("The channel, or its Connector, does not exist yet. The decision is taken when it does, and fails after an hour."))
+		waitingConditions(v1.ReasonWaiting, "The channel, or its Connector, does not exist yet. The decision is taken when it does, and fails with NotFound when spec.deadlineSeconds are over.")...)
 	return patchDecisionStatus(ctx, c, d, next)
 }
 
@@ -37,10 +42,13 @@ func tellAbsent(ctx context.Context, c client.Client, clk clock.PassiveClock, d 
 type conclusion struct {
 	decision.Answer
 	changed    bool
-	noted      bool // the history knows it
+	noted      bool // the history knows it, or can't be told
+	predates   bool // it is older than the history
 	revision   int64
 	recordedAt *metav1.Time
 	history    *session.History
+	// acknowledgement is what became of a decline's, nil where none was asked for.
+	acknowledgement *v1.Acknowledgement
 }
 
 // write puts the answer into a decision's status.
@@ -57,6 +65,7 @@ func (c conclusion) write(d, next *v1.ChannelDecision, at time.Time) {
 			status.RecordedAt = &now
 		}
 	}
+	status.Acknowledgement = c.acknowledgement
 	if d.Spec.History != nil && c.history != nil && decision.Succeeded(c.Result) {
 		status.History = &v1.HistoryResult{Count: int32(c.history.Count), Truncated: c.history.Truncated}
 	}
@@ -75,7 +84,7 @@ func patchDecisionStatus(ctx context.Context, c client.Client, d, next *v1.Chann
 	return err
 }
 
-// setDecisionConditions sets Recorded and what goes with it; Ready is derived where it is not given.
+// setDecisionConditions sets Recorded and what goes with it.
 func setDecisionConditions(status *v1.ChannelDecisionStatus, generation int64, now metav1.Time, recorded metav1.Condition, others ...metav1.Condition) {
 	setConditions(&status.Conditions, generation, now, append([]metav1.Condition{recorded}, others...)...)
 }
@@ -101,15 +110,19 @@ func decisionRecorded(c conclusion) metav1.Condition {
 		return no(v1.ReasonStoreFailed, "It could not be stored, and nothing changed.")
 	case c.Cause == v1.CauseNotFound:
 		return no(v1.ReasonFailed, "It failed before it was recorded, and nothing changed.")
-	case c.Result == v1.ResultSuperseded && !c.changed && !c.noted:
+	case c.predates:
 		return no(v1.ReasonFailed, "It is older than what the record remembers, and changed nothing.")
 	}
 	return recordedCondition(c.changed)
 }
 
-// waitingCondition is the answer that is not there yet, with Ready and Reconciling.
-func waitingCondition(message string) metav1.Condition {
-	return metav1.Condition{Type: v1.ConditionComplete, Status: metav1.ConditionUnknown, Reason: v1.ReasonWaiting, Message: message}
+// waitingConditions are those of an answer that is not there yet: Complete, Ready and Reconciling.
+func waitingConditions(reason, message string) []metav1.Condition {
+	return []metav1.Condition{
+		{Type: v1.ConditionComplete, Status: metav1.ConditionUnknown, Reason: reason, Message: message},
+		{Type: v1.ConditionReady, Status: metav1.ConditionUnknown, Reason: reason, Message: message},
+		{Type: v1.ConditionReconciling, Status: metav1.ConditionTrue, Reason: reason, Message: message},
+	}
 }
 
 // answerConditions are Complete, Ready and, for a failure, Stalled.

@@ -142,22 +142,19 @@ var _ = Describe("Discovery", func() {
 
 	It("of two that people made the older stands, and a decision on the other is one on the channel", func(ctx SpecContext) {
 		w.declare(ctx, "discord")
-		older := w.channel(ctx, "older", "discord", "discord:111:c1")
+		first := w.channel(ctx, "older", "discord", "discord:111:c1")
 		w.start()
-		w.settled(ctx, older, v1.StateClosed)
-		younger := w.channel(ctx, "younger", "discord", "discord:111:c1")
-		if !stands(older, younger) {
-			older, younger = younger, older // made within one second: the uid decides
-		}
+		w.settled(ctx, first, v1.StateClosed)
+		second := younger(ctx, first, func() *v1.Channel { return w.channel(ctx, "younger", "discord", "discord:111:c1") })
 		Eventually(ctx, func(g Gomega) {
-			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(younger), younger)).To(Succeed())
-			g.Expect(condition(younger.Status.Conditions, v1.ConditionReady)).To(Equal("False/DuplicateChannel"))
-			g.Expect(condition(younger.Status.Conditions, v1.ConditionStalled)).To(Equal("True/DuplicateChannel"))
+			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(second), second)).To(Succeed())
+			g.Expect(condition(second.Status.Conditions, v1.ConditionReady)).To(Equal("False/DuplicateChannel"))
+			g.Expect(condition(second.Status.Conditions, v1.ConditionStalled)).To(Equal("True/DuplicateChannel"))
 		}).Should(Succeed())
-		Expect(w.answered(ctx, w.decision(ctx, "open-it", younger.Name, v1.DecisionOpen)).Result).To(Equal(v1.ResultOpened))
-		w.settled(ctx, older, v1.StateOpen)
-		Expect(k8s.Delete(ctx, older)).To(Succeed())
-		Expect(w.settled(ctx, younger, v1.StateOpen).Decision.Revision).To(Equal(int64(1)))
+		Expect(w.answered(ctx, w.decision(ctx, "open-it", second.Name, v1.DecisionOpen)).Result).To(Equal(v1.ResultOpened))
+		w.settled(ctx, first, v1.StateOpen)
+		Expect(k8s.Delete(ctx, first)).To(Succeed())
+		Expect(w.settled(ctx, second, v1.StateOpen).Decision.Revision).To(Equal(int64(1)))
 	})
 
 	It("where channels are declared, one without an object is closed once and its messages are refused", func(ctx SpecContext) {

@@ -104,25 +104,26 @@ func stripPod(o any) (any, error) {
 	return pod, nil
 }
 
-// Setup adds the controllers to a manager. Its client must have read-your-writes consistency on.
-func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
+// Setup adds the controllers to a manager, whose options come from ManagerOptions. It returns the
+// owner of the channels, which whoever has words for them engages.
+func Setup(ctx context.Context, mgr ctrl.Manager, o Options) (*ChannelReconciler, error) {
 	o = o.withDefaults()
 	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return fmt.Errorf("adding the cache's indexes: %w", err)
+		return nil, fmt.Errorf("adding the cache's indexes: %w", err)
 	}
 	recorder := mgr.GetEventRecorder("mcpl-operator")
 	reads := resolver{cache: mgr.GetCache()}
 	w := &wake{cache: mgr.GetCache(), recorder: recorder}
 	log := ledger.New(mgr.GetAPIReader(), mgr.GetClient(), o.Clock, o.NewID)
-	dialer := &session.WebSocketDialer{
+	dialer := &session.NetDialer{
 		Secrets: mgr.GetAPIReader(), Identity: o.Identity, AllowURLs: o.AllowURLs, AllowedNetworks: o.AllowedNetworks,
 	}
 	sessions := session.NewRegistry(log, w, dialer, o.Clock, o.Timing, o.Version)
 	if err := mgr.Add(sessions); err != nil {
-		return err
+		return nil, err
 	}
 	channels := &ChannelReconciler{
-		Client: mgr.GetClient(), resolver: reads, ledger: log, sessions: sessions, recorder: recorder, clock: o.Clock,
+		Client: mgr.GetClient(), resolver: reads, ledger: log, sessions: sessions, recorder: recorder, wake: w, clock: o.Clock,
 	}
 	connectors := &ConnectorReconciler{
 		Client: mgr.GetClient(), resolver: reads, sessions: sessions, clock: o.Clock, reported: map[types.NamespacedName]reported{},
@@ -137,10 +138,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		channels.setup(mgr, w, o.Workers), connectors.setup(mgr, w, o.Workers), decisions.setup(mgr, o.Workers),
 	} {
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return channels, nil
 }
 
 func (o Options) withDefaults() Options {

@@ -3,7 +3,11 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -66,6 +70,41 @@ var worlds atomic.Int64
 type world struct {
 	namespace string
 	stopped   func()
+	channels  *ChannelReconciler
+	faults    faults
+}
+
+// faults are what befalls a manager's requests to the API server.
+type faults struct {
+	mu   sync.Mutex
+	fail func(*http.Request) bool
+}
+
+// set has the requests for which fail is true answered with 500, and not carried out; nil ends that.
+func (f *faults) set(fail func(*http.Request) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = fail
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (f *faults) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		f.mu.Lock()
+		fails := f.fail != nil && f.fail(r)
+		f.mu.Unlock()
+		if !fails {
+			return next.RoundTrip(r)
+		}
+		body := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"injected","reason":"InternalError","code":500}`
+		return &http.Response{
+			StatusCode: http.StatusInternalServerError, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(body)), Request: r,
+		}, nil
+	})
 }
 
 func newWorld(ctx context.Context) *world {
@@ -83,13 +122,16 @@ func (w *world) start() {
 	options := ManagerOptions(election.Lock(), w.namespace)
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
 	options.Controller.SkipNameValidation = ptr.To(true) // metrics are the process's, and specs have a manager each
-	mgr, err := ctrl.NewManager(manager, options)
+	config := rest.CopyConfig(manager)
+	config.Wrap(w.faults.wrap)
+	mgr, err := ctrl.NewManager(config, options)
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	Expect(Setup(ctx, mgr, Options{
+	w.channels, err = Setup(ctx, mgr, Options{
 		Identity: election.Identity,
 		Timing:   session.Timing{RedialBase: 20 * time.Millisecond, RedialMax: 100 * time.Millisecond},
-	})).To(Succeed())
+	})
+	Expect(err).NotTo(HaveOccurred())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	w.stopped = func() {
@@ -172,6 +214,22 @@ func (w *world) channel(ctx context.Context, name, connectorName, id string) *v1
 	}
 	Expect(k8s.Create(ctx, c)).To(Succeed())
 	return c
+}
+
+// younger makes an object that counts as younger than another. Two that were made within one second
+// are told apart by their uids, so that it may take a few tries.
+func younger[T client.Object](ctx context.Context, than client.Object, make func() T) T {
+	GinkgoHelper()
+	var made T
+	Eventually(ctx, func() bool {
+		made = make()
+		if older(than, made) {
+			return true
+		}
+		Expect(k8s.Delete(ctx, made)).To(Succeed())
+		return false
+	}).Should(BeTrue())
+	return made
 }
 
 // decision makes a ChannelDecision by the resident scout about a Channel.

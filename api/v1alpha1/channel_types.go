@@ -20,6 +20,37 @@ type ChannelSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.channelID can not be changed: make another Channel"
 	ChannelID string `json:"channelID"`
 
+	// admission wins over the connector's subscription for this channel: Open has it opened while
+	// nobody has decided, Closed keeps it closed while nobody has, even if its connector wishes
+	// otherwise. It never touches what somebody decided. Absent means the subscription decides.
+	// +optional
+	// +kubebuilder:validation:Enum=Open;Closed
+	Admission State `json:"admission,omitempty"`
+
+	// hold keeps the channel closed, whatever is decided of it.
+	// +optional
+	Hold *Hold `json:"hold,omitempty"`
+
+	// publishing is Allowed (default), or Forbidden: then nothing is ever posted there, the
+	// acknowledgement of a decline included.
+	// +optional
+	// +kubebuilder:default=Allowed
+	// +kubebuilder:validation:Enum=Allowed;Forbidden
+	Publishing Publishing `json:"publishing,omitempty"`
+
+	// suspend has nothing sent for the channel; decisions are recorded, and answered once it is
+	// lifted. Default false.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// deletionPolicy is what the deletion of this object does to the channel: Retain (default), nothing;
+	// Close, it is closed as by housekeeping with a lease, and the object goes within 60 s
+	// whatever the connector does.
+	// +optional
+	// +kubebuilder:default=Retain
+	// +kubebuilder:validation:Enum=Retain;Close
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
 	// decisionHistoryLimit is how many of the newest decisions the channel's record keeps, and how
 	// many finished ChannelDecisions with a generated name are kept. 0 to 100, default 10.
 	// Decisions with a name of their own, and those whose object still exists, are kept beyond it.
@@ -29,6 +60,27 @@ type ChannelSpec struct {
 	// +kubebuilder:validation:Maximum=100
 	DecisionHistoryLimit *int32 `json:"decisionHistoryLimit,omitempty"`
 }
+
+// Publishing says whether anything may be posted to a channel.
+type Publishing string
+
+// The two.
+const (
+	PublishingAllowed   Publishing = "Allowed"
+	PublishingForbidden Publishing = "Forbidden"
+)
+
+// DeletionPolicy says what the deletion of a Channel does to the channel.
+type DeletionPolicy string
+
+// The two.
+const (
+	DeletionRetain DeletionPolicy = "Retain"
+	DeletionClose  DeletionPolicy = "Close"
+)
+
+// CloseFinalizer keeps a Channel with deletionPolicy Close until its channel is closed, or a minute is over.
+const CloseFinalizer = "mcpl.dev/close"
 
 // ChannelStatus is what is decided of a channel and what its connector has confirmed.
 type ChannelStatus struct {
@@ -52,7 +104,7 @@ type ChannelStatus struct {
 	// +optional
 	Direction string `json:"direction,omitempty"`
 
-	// desired is what should be, for people: Open, Closed or TunedOut.
+	// desired is what should be, for people: Open, Closed, TunedOut, or Closed (held).
 	// +optional
 	Desired string `json:"desired,omitempty"`
 
@@ -72,7 +124,11 @@ type ChannelStatus struct {
 	// +optional
 	OutstandingWork int32 `json:"outstandingWork,omitempty"`
 
-	// conditions are Registered, Settled, Ready, Reconciling and Stalled.
+	// lastHandledReconcileAt is the value of the annotation mcpl.dev/reconcile-at that was handled last.
+	// +optional
+	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
+
+	// conditions are Registered, Settled, Held, Ready, Reconciling and Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -82,6 +138,7 @@ type ChannelStatus struct {
 // DecisionInForce is the newest record of a channel.
 type DecisionInForce struct {
 	// state that was decided: Open, Closed or TunedOut.
+	// +kubebuilder:validation:Enum=Open;Closed;TunedOut
 	State State `json:"state"`
 
 	// source is who, or what, decided.
@@ -110,6 +167,8 @@ const (
 	ConditionRegistered = "Registered"
 	// ConditionSettled is True while the transport is confirmed to be what is wanted.
 	ConditionSettled = "Settled"
+	// ConditionHeld is there only while a hold keeps the channel closed.
+	ConditionHeld = "Held"
 )
 
 // Reasons of Registered.
@@ -151,6 +210,9 @@ const (
 	// ReasonRegistrationGone: the connector no longer declares the channel.
 	ReasonRegistrationGone = "RegistrationGone"
 )
+
+// ReasonHold is the reason of Held.
+const ReasonHold = "Hold"
 
 // Reasons of Ready.
 const (

@@ -8,6 +8,8 @@ import (
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec can not be changed: a decision that was made stays made; make another ChannelDecision"
 // +kubebuilder:validation:XValidation:rule="self.decision != 'Open' || self.source == 'AgentTool'",message="spec.source of an Open must be AgentTool"
 // +kubebuilder:validation:XValidation:rule="self.decision != 'Close' || self.source in ['AgentTool', 'ModuleTool', 'SubscriptionGC', 'Housekeeping']",message="spec.source of a Close must be AgentTool, ModuleTool, SubscriptionGC or Housekeeping"
+// +kubebuilder:validation:XValidation:rule="self.decision != 'Decline' || self.source == 'InvitationDeclined'",message="spec.source of a Decline must be InvitationDeclined"
+// +kubebuilder:validation:XValidation:rule="!has(self.acknowledge) || self.decision == 'Decline'",message="spec.acknowledge can be asked for only by a Decline"
 // +kubebuilder:validation:XValidation:rule="!has(self.lease) || (self.decision == 'Close' && self.source in ['SubscriptionGC', 'Housekeeping'])",message="spec.lease can be claimed only by a Close whose spec.source is SubscriptionGC or Housekeeping"
 // +kubebuilder:validation:XValidation:rule="!has(self.history) || self.decision == 'Open'",message="spec.history can be asked for only by an Open"
 type ChannelDecisionSpec struct {
@@ -16,27 +18,36 @@ type ChannelDecisionSpec struct {
 	// +required
 	ChannelRef ChannelReference `json:"channelRef"`
 
-	// decision is Open or Close.
+	// decision is Open, Close or Decline.
 	// +required
 	Decision DecisionKind `json:"decision"`
 
-	// source is who decides. Open: AgentTool. Close: AgentTool, ModuleTool, SubscriptionGC or Housekeeping.
+	// source is who decides. Open: AgentTool. Close: AgentTool, ModuleTool, SubscriptionGC or
+	// Housekeeping. Decline: InvitationDeclined.
 	// +required
 	Source Source `json:"source"`
 
-	// decidedBy is the name of who decides. For AgentTool it is a Resident of this namespace for
-	// which the user has the verb speakfor; for the other sources it is the user's own name,
-	// unless the user has the verb attribute on channeldecisions. At most 512 characters.
+	// decidedBy is the name of who decides. For AgentTool and InvitationDeclined it is a Resident of
+	// this namespace for which the user has the verb speakfor; for the other sources it is the user's
+	// own name, unless the user has the verb attribute on channeldecisions. At most 512 characters,
+	// none of them a control character.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]+$`
 	DecidedBy string `json:"decidedBy"`
 
-	// requestedBy is the name of the user who made the object. Where it is set it must be true.
+	// requestedBy is the name of the user who made the object. Where it is set it must be true. At
+	// most 512 characters, none of them a control character.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x1F\x7F-\x9F]+$`
 	RequestedBy string `json:"requestedBy,omitempty"`
+
+	// acknowledge has a Decline shown to whoever wrote the invitation. It is posted once at the most.
+	// +optional
+	Acknowledge *Acknowledge `json:"acknowledge,omitempty"`
 
 	// lease is Claimed by a machine that may close even a channel that its resident opened: an
 	// idle budget was set for that very channel. Absent means it stands down before such a channel.
@@ -47,6 +58,14 @@ type ChannelDecisionSpec struct {
 	// history asks an Open to fetch earlier messages. The status says how many came, never what they say.
 	// +optional
 	History *HistoryRequest `json:"history,omitempty"`
+
+	// deadlineSeconds is how long the decision waits for a channel that does not exist yet, in
+	// seconds; then it fails with NotFound. 0 to 604,800, default 3,600.
+	// +optional
+	// +kubebuilder:default=3600
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=604800
+	DeadlineSeconds *int32 `json:"deadlineSeconds,omitempty"`
 
 	// ttlSecondsAfterFinished is how long a finished decision with a generated name is kept, in
 	// seconds; never less than 300. Default 86,400. One with a name of its own is never deleted.
@@ -65,10 +84,11 @@ type ChannelReference struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
 
-	// serverID of the connector. With channelID, instead of name.
+	// serverID of the connector, a DNS label. With channelID, instead of name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	ServerID string `json:"serverID,omitempty"`
 
 	// channelID of the channel. With serverID, instead of name.
@@ -93,6 +113,44 @@ type HistoryRequest struct {
 	// +kubebuilder:validation:Maximum=500
 	Limit int32 `json:"limit"`
 }
+
+// Acknowledge is what a decline shows to whoever wrote the invitation.
+type Acknowledge struct {
+	// messageID of the invitation, as the connector writes it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	MessageID string `json:"messageID"`
+
+	// text to show, such as an emoji. At most 512 characters. It stands here only, since its author wrote it here.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Text string `json:"text"`
+}
+
+// Acknowledgement says what became of an acknowledgement.
+type Acknowledgement struct {
+	// state is Acknowledged, Failed, or Interrupted: it may or may not have been posted.
+	// +kubebuilder:validation:Enum=Acknowledged;Failed;Interrupted
+	State AcknowledgementState `json:"state"`
+	// representation is how the connector shows it, in its own word.
+	// +optional
+	Representation string `json:"representation,omitempty"`
+	// message says why it was not posted.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// AcknowledgementState is what became of an acknowledgement.
+type AcknowledgementState string
+
+// The states of an acknowledgement.
+const (
+	Acknowledged               AcknowledgementState = "Acknowledged"
+	AcknowledgementFailed      AcknowledgementState = "Failed"
+	AcknowledgementInterrupted AcknowledgementState = "Interrupted"
+)
 
 // ChannelDecisionStatus is the answer.
 type ChannelDecisionStatus struct {
@@ -129,6 +187,10 @@ type ChannelDecisionStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
+	// acknowledgement says what became of the acknowledgement, without its text.
+	// +optional
+	Acknowledgement *Acknowledgement `json:"acknowledgement,omitempty"`
+
 	// history says what the history request brought.
 	// +optional
 	History *HistoryResult `json:"history,omitempty"`
@@ -141,7 +203,7 @@ type ChannelDecisionStatus struct {
 	// +optional
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
 
-	// conditions are Recorded, Complete, Ready and Stalled.
+	// conditions are Recorded, Complete, Ready, Reconciling and Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -15,6 +15,7 @@ type Record struct {
 
 	// state that was decided: Open, Closed or TunedOut.
 	// +required
+	// +kubebuilder:validation:Enum=Open;Closed;TunedOut
 	State State `json:"state"`
 
 	// source is who, or what, decided.

@@ -10,6 +10,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.transport.insecure || has(self.transport.tls) || (has(self.url) && self.url.startsWith('wss://'))",message="spec.transport.tls is not set: set it, use a wss:// url, or set spec.transport.insecure to true to accept an unencrypted connection"
 // +kubebuilder:validation:XValidation:rule="!has(self.transport.tls) || has(self.url) || has(self.transport.tls.serverName)",message="spec.transport.tls.serverName must be set for a pod: the address of a pod is no name that a certificate bears"
 // +kubebuilder:validation:XValidation:rule="!has(self.transport.tls) || !has(self.url) || self.url.startsWith('wss://')",message="spec.transport.tls needs a wss:// url"
+// +kubebuilder:validation:XValidation:rule="self.transport.type != 'TCP' || (has(self.podSelector) && self.transport.insecure && !has(self.transport.tls) && !has(self.transport.tokenSecretRef))",message="spec.transport.type TCP has neither token nor encryption: it needs spec.podSelector and spec.transport.insecure, and takes no spec.transport.tls and no spec.transport.tokenSecretRef"
 type ConnectorSpec struct {
 	// serverID is the connector's name in records, tools and composite ids: a DNS label of at
 	// most 45 characters. Absent means metadata.name. The effective value never changes: a
@@ -25,8 +26,10 @@ type ConnectorSpec struct {
 	ResidentRef NameReference `json:"residentRef"`
 
 	// podSelector selects the connector's pod in this namespace. It is served while exactly one
-	// pod that matches is Ready and not terminating. Exactly one of podSelector and url.
+	// pod that matches is Ready and not terminating. It can not be empty. Exactly one of
+	// podSelector and url.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)",message="spec.podSelector must not be empty: it would select every pod of the namespace"
 	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
 
 	// url of a connector outside the cluster, ws:// or wss://. Refused at run time unless the
@@ -77,6 +80,15 @@ type ConnectorSpec struct {
 	// +kubebuilder:validation:Maximum=64
 	Window int32 `json:"window,omitempty"`
 
+	// hold keeps all channels of the connector closed, whatever is decided of them.
+	// +optional
+	Hold *Hold `json:"hold,omitempty"`
+
+	// suspend disconnects the connector, which then counts as Gone: decisions are recorded, nothing
+	// is sent. Default false.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
 	// requestTimeoutSeconds is how long a request may stay unanswered, in seconds, counted from
 	// the moment it was written. 0 means no limit, except for opens and closes, which keep 60.
 	// 0 to 3,600, default 60.
@@ -98,10 +110,11 @@ const (
 
 // ConnectorTransport is how to speak to a connector.
 type ConnectorTransport struct {
-	// type of the transport: WebSocket.
+	// type of the transport: WebSocket (default), or TCP, which has neither token nor tls and
+	// therefore needs insecure.
 	// +optional
 	// +kubebuilder:default=WebSocket
-	// +kubebuilder:validation:Enum=WebSocket
+	// +kubebuilder:validation:Enum=WebSocket;TCP
 	Type TransportType `json:"type,omitempty"`
 
 	// port of the pod, as a number or the name of a container's port. Default "mcpl". Not read for a url.
@@ -137,8 +150,13 @@ type ConnectorTransport struct {
 // TransportType is the protocol below MCPL.
 type TransportType string
 
-// TransportWebSocket carries one message in each text frame.
-const TransportWebSocket TransportType = "WebSocket"
+// The transports.
+const (
+	// TransportWebSocket carries one message in each text frame.
+	TransportWebSocket TransportType = "WebSocket"
+	// TransportTCP carries one message in each line.
+	TransportTCP TransportType = "TCP"
+)
 
 // ConnectorTLS says whom to trust and as whom to appear.
 type ConnectorTLS struct {
@@ -253,6 +271,14 @@ type ConnectorStatus struct {
 	// +listType=atomic
 	UnavailableFeatures []string `json:"unavailableFeatures,omitempty"`
 
+	// lastHandledReconcileAt is the value of the annotation mcpl.dev/reconcile-at that was handled last.
+	// +optional
+	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
+
+	// manifestRevision is the digest of what the connector advertises now.
+	// +optional
+	ManifestRevision string `json:"manifestRevision,omitempty"`
+
 	// channels counts the connector's channels. Written with a condition's change, or when it comes to rest.
 	// +optional
 	Channels *ChannelCounts `json:"channels,omitempty"`
@@ -277,7 +303,7 @@ type ServerInfo struct {
 	// name, at most 128 characters.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// version, at most 64 characters.
+	// version, at most 128 characters.
 	// +optional
 	Version string `json:"version,omitempty"`
 }

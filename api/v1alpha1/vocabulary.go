@@ -1,8 +1,8 @@
 package v1alpha1
 
 // State is what a decision says should be. A tuned-out channel wants its
-// transport open, too: only the resident's attention is diverted.
-// +kubebuilder:validation:Enum=Open;Closed;TunedOut
+// transport open, too: only the resident's attention is diverted. Each field says which it takes: a
+// marker here would win over the field's.
 type State string
 
 // The three states. A channel with no record has none of them and counts as closed.
@@ -88,17 +88,19 @@ const (
 )
 
 // DecisionKind is what a ChannelDecision asks for.
-// +kubebuilder:validation:Enum=Open;Close
+// +kubebuilder:validation:Enum=Open;Close;Decline
 type DecisionKind string
 
 // The kinds of decision.
 const (
 	DecisionOpen  DecisionKind = "Open"
 	DecisionClose DecisionKind = "Close"
+	// DecisionDecline is the resident's explicit "stay closed" to an invitation.
+	DecisionDecline DecisionKind = "Decline"
 )
 
 // Result is the answer of a ChannelDecision. Once written it never changes.
-// +kubebuilder:validation:Enum=Opened;AlreadyOpen;Reconciled;Closed;AlreadyClosed;Refused;Superseded;Failed
+// +kubebuilder:validation:Enum=Opened;AlreadyOpen;Reconciled;Closed;AlreadyClosed;RemainedClosed;Declined;Replaced;Refused;Superseded;Failed
 type Result string
 
 // The results.
@@ -108,9 +110,15 @@ const (
 	ResultReconciled    Result = "Reconciled"
 	ResultClosed        Result = "Closed"
 	ResultAlreadyClosed Result = "AlreadyClosed"
-	ResultRefused       Result = "Refused"
-	ResultSuperseded    Result = "Superseded"
-	ResultFailed        Result = "Failed"
+	// ResultRemainedClosed: declined, and the channel is certainly closed.
+	ResultRemainedClosed Result = "RemainedClosed"
+	// ResultDeclined: declined, and it is not certain that the channel is closed.
+	ResultDeclined Result = "Declined"
+	// ResultReplaced: declined, and a later decision stands.
+	ResultReplaced   Result = "Replaced"
+	ResultRefused    Result = "Refused"
+	ResultSuperseded Result = "Superseded"
+	ResultFailed     Result = "Failed"
 )
 
 // Cause says why a decision was refused, or failed.
@@ -122,6 +130,8 @@ const (
 	CauseTunedOut       Cause = "TunedOut"
 	CauseNotItsResident Cause = "NotItsResident"
 	CauseExplicitOpen   Cause = "ExplicitOpen"
+	CauseHeld           Cause = "Held"
+	CauseStillOpen      Cause = "StillOpen"
 )
 
 // Categories of a failure.
@@ -133,6 +143,9 @@ const (
 	CauseStaysSelected     Cause = "StaysSelected"
 	CauseDidNotConverge    Cause = "DidNotConverge"
 	CauseSubstituted       Cause = "Substituted"
+	CauseOvertaken         Cause = "Overtaken"
+	CauseSelectedAgain     Cause = "SelectedAgain"
+	CauseNotConfirmedOpen  Cause = "NotConfirmedOpen"
 	CauseRegistrationGone  Cause = "RegistrationGone"
 	CauseSuperseded        Cause = "Superseded"
 	CauseStoreFailed       Cause = "StoreFailed"
@@ -148,6 +161,28 @@ const (
 	// ConditionStalled is there only while nothing will happen until somebody acts.
 	ConditionStalled = "Stalled"
 )
+
+// ReasonSuspended: spec.suspend is set.
+const ReasonSuspended = "Suspended"
+
+// ReconcileAtAnnotation, set to anything new, has a Channel's decided operation sent again, and a
+// Connector dialled now. What was handled stands in status.lastHandledReconcileAt.
+const ReconcileAtAnnotation = "mcpl.dev/reconcile-at"
+
+// Hold keeps channels closed, whatever is decided of them. It writes no record: what is decided
+// meanwhile is recorded, and applied when the hold is lifted. Setting it, changing it and lifting it
+// need the verb hold on the object.
+type Hold struct {
+	// state that it holds: Closed.
+	// +required
+	// +kubebuilder:validation:Enum=Closed
+	State State `json:"state"`
+
+	// reason for people, such as "incident 4711". At most 256 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+}
 
 // DiscoveredLabel is "true" on a Channel that the operator made because its connector declared it.
 const DiscoveredLabel = "mcpl.dev/discovered"

@@ -84,7 +84,7 @@ func run(f flags) error {
 		return err
 	}
 	ctx := ctrl.SetupSignalHandler()
-	if err := controllers.Setup(ctx, mgr, controllers.Options{
+	if _, err := controllers.Setup(ctx, mgr, controllers.Options{
 		Workers: f.workers, Identity: election.Identity, AllowURLs: f.allowURLs, AllowedNetworks: networks, Version: version(),
 	}); err != nil {
 		return err

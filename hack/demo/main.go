@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcpl.dev/operator/test/cluster"
+	"mcpl.dev/operator/test/connector"
 )
 
 func main() {
@@ -42,9 +43,10 @@ func main() {
 
 // demo is what runs while the demo does.
 type demo struct {
-	cluster *cluster.Cluster
-	dir     string
-	started []*exec.Cmd
+	cluster   *cluster.Cluster
+	dir       string
+	started   []*exec.Cmd
+	connector *connector.Control
 }
 
 func run(ctx context.Context, once bool) (err error) {
@@ -54,7 +56,7 @@ func run(ctx context.Context, once bool) (err error) {
 	}
 	d := &demo{dir: dir}
 	defer func() { err = errors.Join(err, d.stop()) }()
-	for _, step := range []func(context.Context) error{d.build, d.startCluster, d.startManager, d.startConnector, d.declare, d.decide} {
+	for _, step := range []func(context.Context) error{d.build, d.startCluster, d.startManager, d.startConnector, d.declare, d.decide, d.decline} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -126,6 +128,7 @@ func (d *demo) startConnector(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.connector = connector.NewControl(ready.Control)
 	_, err = d.cluster.WritePod(ctx, "residents", "discord-mcpl-0", map[string]string{"app": "discord-mcpl"}, ready.Addr)
 	return err
 }
@@ -153,7 +156,7 @@ func (d *demo) declare(ctx context.Context) error {
 // decide makes an open and a close, and shows their answers.
 func (d *demo) decide(ctx context.Context) error {
 	say("The resident scout opens #random, of which its connector told, and closes #ops.")
-	for _, file := range []string{filepath.Join(cluster.Root(), "config", "samples", "decisions.yaml"), filepath.Join(cluster.Root(), "hack", "demo", "decision.yaml")} {
+	for _, file := range []string{filepath.Join(cluster.Root(), "config", "samples", "decisions.yaml"), filepath.Join(cluster.Root(), "hack", "demo", "open-random.yaml")} {
 		// As the resident's own service account: it may speak for scout, and for nobody else.
 		if _, err := d.cluster.Kubectl(ctx, "-n", "residents", "--as", "system:serviceaccount:residents:scout", "apply", "-f", file); err != nil {
 			return err

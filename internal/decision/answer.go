@@ -25,6 +25,9 @@ func Settle(kind v1.DecisionKind, success v1.Result, o Outcome, now Situation) A
 	if now.Record.State != wanted(kind) {
 		return superseded(now.Record)
 	}
+	if kind == v1.DecisionOpen && now.Held {
+		return Answer{Result: v1.ResultFailed, Cause: v1.CauseHeld, Message: heldMeanwhileText()}
+	}
 	if o.Failure == "" {
 		return Answer{Result: success, Message: successText(success)}
 	}
@@ -50,6 +53,9 @@ func Resume(kind v1.DecisionKind, now Situation, final bool) (a Answer, ok bool)
 	if now.Record.State != wanted(kind) {
 		return superseded(now.Record), true
 	}
+	if kind == v1.DecisionOpen && now.Held {
+		return Answer{Result: v1.ResultFailed, Cause: v1.CauseHeld, Message: heldMeanwhileText()}, true
+	}
 	confirmed := now.Transport == v1.TransportOpen
 	if kind == v1.DecisionClose {
 		confirmed = now.Transport == v1.TransportClosed
@@ -64,7 +70,7 @@ func Resume(kind v1.DecisionKind, now Situation, final bool) (a Answer, ok bool)
 	case !final:
 		return Answer{}, false
 	}
-	cause := now.obstacle()
+	cause := now.Obstacle()
 	if cause == "" {
 		return failed(kind, Outcome{Failure: v1.CauseConnectorFailed, Unknown: true}, now), true
 	}
@@ -94,7 +100,8 @@ func failed(kind v1.DecisionKind, o Outcome, now Situation) Answer {
 // Succeeded reports whether a result says that what was asked for is so.
 func Succeeded(r v1.Result) bool {
 	switch r {
-	case v1.ResultOpened, v1.ResultAlreadyOpen, v1.ResultReconciled, v1.ResultClosed, v1.ResultAlreadyClosed:
+	case v1.ResultOpened, v1.ResultAlreadyOpen, v1.ResultReconciled, v1.ResultClosed, v1.ResultAlreadyClosed,
+		v1.ResultRemainedClosed, v1.ResultDeclined, v1.ResultReplaced:
 		return true
 	}
 	return false

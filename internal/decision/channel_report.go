@@ -30,6 +30,10 @@ type ChannelFacts struct {
 	FailedOpening bool
 	// MissingFor is how long the connector has been Up without registering the channel.
 	MissingFor time.Duration
+	// HoldReason is why the platform holds the channel, if it says so.
+	HoldReason string
+	// Suspended says that spec.suspend of the Channel is set, ConnectorSuspended that of its Connector is.
+	Suspended, ConnectorSuspended bool
 	// DuplicateOf is the name of the older Channel that stands for the same channel, empty for this one.
 	DuplicateOf string
 	// DuplicateServerID says that the Channel's Connector does not serve: an older one has its serverID.
@@ -61,12 +65,16 @@ func (r Report) Settled() bool {
 
 // ReportChannel says what a Channel's status should be.
 func ReportChannel(f ChannelFacts) Report {
+	f.Situation.ConnectorName = f.ConnectorName
 	r := Report{
 		Desired:      string(v1.StateClosed),
 		Registration: registration(f),
 		Transport:    f.Transport,
 	}
-	if f.Record.Decided() {
+	switch {
+	case f.Held:
+		r.Desired = "Closed (held)"
+	case f.Record.Decided():
 		r.Desired = string(f.Record.State)
 	}
 	if f.Connector != v1.ConnectorUp {
@@ -78,6 +86,9 @@ func ReportChannel(f ChannelFacts) Report {
 	registered, settled := registeredCondition(f), settledCondition(f)
 	ready := readyCondition(f, registered, settled)
 	r.Conditions = []metav1.Condition{registered, settled, ready}
+	if f.Held {
+		r.Conditions = append(r.Conditions, condition(v1.ConditionHeld, metav1.ConditionTrue, v1.ReasonHold, heldText(f)))
+	}
 	r.Final = settled.Status != metav1.ConditionUnknown || f.DuplicateOf != "" || f.DuplicateServerID
 
 	missing := f.Connector == v1.ConnectorUp && !f.Registered
@@ -109,8 +120,12 @@ func registeredCondition(f ChannelFacts) metav1.Condition {
 		return condition(v1.ConditionRegistered, status, reason, message)
 	}
 	switch {
+	case f.DuplicateServerID:
+		return c(metav1.ConditionUnknown, v1.ReasonNotRegistered, duplicateServerID(f))
 	case !f.ConnectorExists:
 		return c(metav1.ConditionFalse, v1.ReasonConnectorGone, connectorGone(f))
+	case f.ConnectorSuspended:
+		return c(metav1.ConditionUnknown, v1.ReasonNotRegistered, connectorSuspended(f))
 	case f.PushKnown:
 		return c(metav1.ConditionFalse, v1.ReasonPushKnown,
 			"A message named the channel, but the connector does not declare it: it can be written to and hears nothing.")
@@ -128,11 +143,18 @@ func settledCondition(f ChannelFacts) metav1.Condition {
 	c := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return condition(v1.ConditionSettled, status, reason, message)
 	}
-	open := f.Record.WantsOpen()
+	open := f.Record.WantsOpen() && !f.Held
 	word := operationWord(open)
 	switch {
+	case f.DuplicateServerID:
+		return c(metav1.ConditionUnknown, v1.ReasonConnectorDown, duplicateServerID(f))
 	case !f.ConnectorExists:
 		return c(metav1.ConditionUnknown, v1.ReasonConnectorGone, connectorGone(f))
+	case f.ConnectorSuspended:
+		return c(metav1.ConditionUnknown, v1.ReasonSuspended, connectorSuspended(f))
+	case f.Suspended:
+		return c(metav1.ConditionUnknown, v1.ReasonSuspended,
+			"Nothing is sent while spec.suspend is set; what is decided is recorded, and applied when it is lifted.")
 	case f.Connector != v1.ConnectorUp:
 		return c(metav1.ConditionUnknown, v1.ReasonConnectorDown, connectorDown(f))
 	case !f.Registered:
@@ -148,7 +170,7 @@ func settledCondition(f ChannelFacts) metav1.Condition {
 		}
 		return c(metav1.ConditionTrue, reason, message)
 	case !open && f.Transport == v1.TransportClosed:
-		return c(metav1.ConditionTrue, v1.ReasonClosed, closedText(f.Record))
+		return c(metav1.ConditionTrue, v1.ReasonClosed, closedText(f))
 	case !f.Lifecycle:
 		return c(metav1.ConditionFalse, v1.ReasonNotPermitted, capitalize(failureClause(word, Outcome{Failure: v1.CauseNotPermitted}, f.Situation))+
 			". "+retryText(word, false, v1.CauseNotPermitted))
@@ -157,18 +179,35 @@ func settledCondition(f ChannelFacts) metav1.Condition {
 		return c(metav1.ConditionFalse, failedReason(f), capitalize(failureClause(failedWord, *f.Failed, f.Situation))+
 			". "+retryText(word, false, v1.CauseConnectorFailed))
 	}
+	if f.Transport == v1.TransportOpen && !open {
+		return c(metav1.ConditionUnknown, v1.ReasonUnconfirmed,
+			"The channel is not to be open, but the connector was last seen to have it open. "+retryText(word, false, v1.CauseConnectorFailed))
+	}
 	return c(metav1.ConditionUnknown, v1.ReasonUnconfirmed,
 		"Nothing valid says whether the connector has the channel open or closed. "+retryText(word, false, v1.CauseConnectorFailed))
 }
 
 // closedText says why a channel is closed, in the one look that it gets.
-func closedText(record Record) string {
-	switch record.Source {
-	case "", v1.SourceDefaultClosed:
+func closedText(f ChannelFacts) string {
+	switch {
+	case f.Held:
+		return heldText(f) + " The connector confirmed that it is closed."
+	case f.Record.Undecided():
 		return "Closed because nobody has opened it; the connector confirmed it."
-	default:
-		return "Decided closed (" + string(record.Source) + "), and the connector confirmed it."
 	}
+	return "Decided closed (" + string(f.Record.Source) + "), and the connector confirmed it."
+}
+
+// heldText says that a hold is on, and what it covers up.
+func heldText(f ChannelFacts) string {
+	text := "The platform holds the channel closed"
+	if f.HoldReason != "" {
+		text += ": " + f.HoldReason
+	}
+	if f.Record.WantsOpen() {
+		return text + ". It is decided " + string(f.Record.State) + " (" + string(f.Record.Source) + "), which is applied when the hold is lifted."
+	}
+	return text + "."
 }
 
 func failedReason(f ChannelFacts) string {
@@ -195,14 +234,21 @@ func readyCondition(f ChannelFacts, registered, settled metav1.Condition) metav1
 		return c(metav1.ConditionFalse, v1.ReasonDuplicateChannel,
 			"Channel "+f.DuplicateOf+" stands for the same channel and is older; this one has no effect. Delete one of the two.")
 	case f.DuplicateServerID:
-		return c(metav1.ConditionFalse, v1.ReasonDuplicateServerID,
-			"Connector "+f.ConnectorName+" does not serve: an older Connector has the same serverID. Delete one of the two.")
+		return c(metav1.ConditionFalse, v1.ReasonDuplicateServerID, duplicateServerID(f))
 	case settled.Status == metav1.ConditionTrue && registered.Status == metav1.ConditionTrue:
 		return c(metav1.ConditionTrue, v1.ReasonSettled, settled.Message)
 	case settled.Status == metav1.ConditionTrue, registered.Reason == v1.ReasonNotRegistered && registered.Status == metav1.ConditionFalse:
 		return c(registered.Status, registered.Reason, registered.Message)
 	}
 	return c(settled.Status, settled.Reason, settled.Message)
+}
+
+func duplicateServerID(f ChannelFacts) string {
+	return "Connector " + f.ConnectorName + " does not serve: an older Connector has the same serverID. Delete one of the two."
+}
+
+func connectorSuspended(f ChannelFacts) string {
+	return "Connector " + f.ConnectorName + " is suspended: nothing is sent, and what is decided is recorded and applied when spec.suspend is lifted there."
 }
 
 func connectorGone(f ChannelFacts) string {

@@ -47,6 +47,12 @@ func everyFacts(f func(ChannelFacts)) {
 						facts.Failed = failure
 						f(facts)
 					}
+					facts.Failed = nil
+					for _, hand := range platformHands {
+						overlaid := facts
+						hand(&overlaid)
+						f(overlaid)
+					}
 					if !facts.Registered {
 						facts.MissingFor = StalledAfter
 						f(facts)
@@ -55,6 +61,14 @@ func everyFacts(f func(ChannelFacts)) {
 			}
 		}
 	}
+}
+
+// platformHands are what the platform may have set over whatever is decided.
+var platformHands = []func(*ChannelFacts){
+	func(f *ChannelFacts) { f.Held, f.HoldReason = true, "incident 4711" },
+	func(f *ChannelFacts) { f.Held = true },
+	func(f *ChannelFacts) { f.Suspended = true },
+	func(f *ChannelFacts) { f.ConnectorSuspended = true },
 }
 
 // possible leaves out what contradicts itself.
@@ -110,7 +124,7 @@ func TestEveryReport(t *testing.T) {
 	if count < 50_000 {
 		t.Errorf("only %d combinations were looked at", count)
 	}
-	for _, kind := range []string{v1.ConditionRegistered, v1.ConditionSettled, v1.ConditionReady} {
+	for _, kind := range []string{v1.ConditionRegistered, v1.ConditionSettled, v1.ConditionHeld, v1.ConditionReady} {
 		for _, reason := range reasons[kind] {
 			if !met[kind+"/"+reason] {
 				t.Errorf("no report has the reason %s of %s", reason, kind)
@@ -138,10 +152,11 @@ func checkReady(t *testing.T, f ChannelFacts, conditions map[string]metav1.Condi
 		t.Errorf("Ready=%s with Reconciling %v, Stalled %v for %+v", ready.Status, isReconciling, isStalled, f)
 	}
 	confirmed := v1.TransportClosed
-	if f.Record.State == v1.StateOpen || f.Record.State == v1.StateTunedOut {
+	if !f.Held && (f.Record.State == v1.StateOpen || f.Record.State == v1.StateTunedOut) {
 		confirmed = v1.TransportOpen
 	}
-	certain := f.ConnectorExists && f.Connector == v1.ConnectorUp && f.Registered && !f.Outstanding && f.Transport == confirmed
+	suspended := f.Suspended || f.ConnectorSuspended
+	certain := !suspended && !f.DuplicateServerID && f.ConnectorExists && f.Connector == v1.ConnectorUp && f.Registered && !f.Outstanding && f.Transport == confirmed
 	if (settled.Status == metav1.ConditionTrue) != certain {
 		t.Errorf("%s for %+v", brief(settled), f)
 	}

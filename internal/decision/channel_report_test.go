@@ -157,7 +157,7 @@ func TestReportChannel(t *testing.T) {
 		},
 		"B13 lifecycle is not granted": {
 			facts:   factsOf(closedBy(byResident), v1.TransportOpen, situationIs(noLifecycle)),
-			settled: "False/NotPermitted", ready: "False/NotPermitted", final: true, says: []string{"Channels.lifecycle is not granted", "with that capability granted"},
+			settled: "False/NotPermitted", ready: "False/NotPermitted", final: true, says: []string{"channels.lifecycle is not granted", "with that capability granted"},
 		},
 		"not granted comes before an earlier failure": {
 			facts: factsOf(openBy(byResident), v1.TransportUnconfirmed, situationIs(noLifecycle), failedWith(true, refused)), desired: "Open",
@@ -204,7 +204,7 @@ func TestReportChannel(t *testing.T) {
 		},
 		"its Connector does not serve": {
 			facts: factsOf(openBy(byResident), v1.TransportOpen, duplicateServer), desired: "Open",
-			settled: "True/Open", ready: "False/DuplicateServerID", also: "Stalled", final: true, says: []string{"Connector discord does not serve"},
+			registered: "Unknown/NotRegistered", settled: "Unknown/ConnectorDown", ready: "False/DuplicateServerID", also: "Stalled", final: true, says: []string{"Connector discord does not serve"},
 		},
 	}
 	for name, tc := range cases {
@@ -261,14 +261,16 @@ func reasonsOf() map[string][]string {
 	settled := []string{
 		v1.ReasonOpen, v1.ReasonClosed, v1.ReasonTunedOut, v1.ReasonWorkOutstanding, v1.ReasonUnconfirmed, v1.ReasonOpenFailed,
 		v1.ReasonCloseFailed, v1.ReasonSubstituted, v1.ReasonDidNotConverge, v1.ReasonNotPermitted, v1.ReasonConnectorDown,
-		v1.ReasonConnectorGone, v1.ReasonRegistrationGone,
+		v1.ReasonConnectorGone, v1.ReasonRegistrationGone, v1.ReasonSuspended,
 	}
 	ready := slices.Concat(settled[3:12], []string{
+		v1.ReasonSuspended,
 		v1.ReasonSettled, v1.ReasonPushKnown, v1.ReasonNotRegistered, v1.ReasonDuplicateChannel, v1.ReasonDuplicateServerID,
 	})
 	return map[string][]string{
 		v1.ConditionRegistered: {v1.ReasonDeclared, v1.ReasonPushKnown, v1.ReasonNotRegistered, v1.ReasonConnectorGone},
 		v1.ConditionSettled:    settled,
 		v1.ConditionReady:      ready,
+		v1.ConditionHeld:       {v1.ReasonHold},
 	}
 }

@@ -9,16 +9,27 @@ type Situation struct {
 	// Registered says that the connector names the channel now.
 	Registered bool
 	Connector  v1.ConnectorState
+	// ConnectorName is the connector's name, for sentences; it may be empty.
+	ConnectorName string
 	// Lifecycle says that channels.lifecycle is granted.
 	Lifecycle bool
 	// Outstanding says that an open or close is queued or in flight.
 	Outstanding bool
 	// Foreign says that the channel is another resident's than the one that decides.
 	Foreign bool
+	// Held says that the platform holds the channel closed, whatever is decided.
+	Held bool
 }
 
 // Directs reports whether the host may send opens and closes there now.
 func (s Situation) Directs() bool { return s.Connector == v1.ConnectorUp && s.Lifecycle }
+
+// Resumed is the situation as it will be when a request can be sent: nothing in the way, and nothing
+// confirmed, so that whatever is decided takes one.
+func (s Situation) Resumed() Situation {
+	s.Connector, s.Lifecycle, s.Registered, s.Transport = v1.ConnectorUp, true, true, v1.TransportUnconfirmed
+	return s
+}
 
 // Verdict is what becomes of a request before anything was sent. A refusal changes nothing. Else
 // Write, where it is set, is appended first; then, if Send is true, one operation runs and Settle
@@ -40,6 +51,8 @@ func Open(s Situation, history bool) Verdict {
 	switch {
 	case s.Foreign:
 		return refused(v1.CauseNotItsResident)
+	case s.Held:
+		return refused(v1.CauseHeld)
 	case s.Record.State == v1.StateTunedOut:
 		return refused(v1.CauseTunedOut)
 	}
@@ -79,14 +92,14 @@ func Close(s Situation, source v1.Source, lease bool) Verdict {
 // unreachable turns a verdict that needs the wire into a failure where the wire can't be had. What
 // is to be recorded stays: the decision stands, and is applied when the connector registers the channel.
 func (v Verdict) unreachable(s Situation) Verdict {
-	if cause := s.obstacle(); cause != "" {
+	if cause := s.Obstacle(); cause != "" {
 		v.Send, v.Success, v.Cause = false, "", cause
 	}
 	return v
 }
 
-// obstacle is why no operation can run now, empty where one can.
-func (s Situation) obstacle() v1.Cause {
+// Obstacle is why no operation can run now, empty where one can.
+func (s Situation) Obstacle() v1.Cause {
 	switch {
 	case s.Connector != v1.ConnectorUp:
 		return v1.CauseConnectorMissing

@@ -11,8 +11,12 @@ import (
 type Announcement struct {
 	// InitiallyOpen is the connector's wish that the channel starts open.
 	InitiallyOpen bool
-	// Admitted says that the subscription admits the channel.
+	// Admitted says that the subscription, or the channel's own rule, admits the channel.
 	Admitted bool
+	// Excluded says that the channel's own rule keeps it closed while nobody has decided.
+	Excluded bool
+	// Held says that the platform holds the channel closed: nothing is lifted meanwhile.
+	Held bool
 }
 
 // Admission is what a registration makes of one channel.
@@ -44,7 +48,7 @@ func Register(record Record, a Announcement, directs bool) Admission {
 // a channel that nobody decided is ever lifted. Where both ask for it, it is the connector's.
 func Lift(record Record, a Announcement) (Write, bool) {
 	switch {
-	case !record.Undecided():
+	case !record.Undecided(), a.Excluded, a.Held:
 		return Write{}, false
 	case a.InitiallyOpen:
 		return Write{v1.StateOpen, v1.SourceServerBootstrap}, true
@@ -52,6 +56,19 @@ func Lift(record Record, a Announcement) (Write, bool) {
 		return Write{v1.StateOpen, v1.SourceSubscriptionPolicy}, true
 	}
 	return Write{}, false
+}
+
+// Announce says what a registration is judged by: the connector's wish, and the channel's own
+// admission rule where it has one, else the subscription.
+func Announce(initiallyOpen bool, subscribed bool, own v1.State, held bool) Announcement {
+	a := Announcement{InitiallyOpen: initiallyOpen, Admitted: subscribed, Held: held}
+	switch own {
+	case v1.StateOpen:
+		a.Admitted = true
+	case v1.StateClosed:
+		a.Admitted, a.Excluded = false, true
+	}
+	return a
 }
 
 // Admits reports whether a subscription admits a channel with this id, whose platform calls it

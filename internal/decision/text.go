@@ -29,6 +29,10 @@ func refusalText(cause v1.Cause, record Record) string {
 	switch cause {
 	case v1.CauseNotItsResident:
 		return "Refused: the channel's connector belongs to another resident. Nothing changed."
+	case v1.CauseHeld:
+		return "Refused: the platform holds the channel closed. Ask whoever set the hold to lift it. Nothing changed."
+	case v1.CauseStillOpen:
+		return "Refused: the channel is open, so there is no invitation to decline. Close it instead (channel_close). Nothing changed."
 	case v1.CauseTunedOut:
 		return "Refused: the channel is tuned out. End the tune-out first, which delivers what it held. Nothing changed."
 	default:
@@ -38,6 +42,10 @@ func refusalText(cause v1.Cause, record Record) string {
 		}
 		return "Refused: the resident itself " + what + " the channel, and no lease was claimed. Stand down. Nothing changed."
 	}
+}
+
+func heldMeanwhileText() string {
+	return "The decision is recorded, but the platform has set a hold that keeps the channel closed. It is opened when the hold is lifted; a close withdraws it."
 }
 
 func supersededText(by Record) string {
@@ -59,6 +67,9 @@ func failureText(kind v1.DecisionKind, o Outcome, now Situation) string {
 	if o.Failure == v1.CauseNotFound || o.Failure == v1.CauseStoreFailed {
 		return capitalize(why) + ". Nothing changed, and nothing was sent."
 	}
+	if open && now.Transport == v1.TransportOpen {
+		return "The channel is decided open, and is open, but " + why + "."
+	}
 	return "The channel is decided " + decided + ", but " + why + ". " +
 		retryText(word, open && now.Transport != v1.TransportOpen, o.Failure)
 }
@@ -75,14 +86,14 @@ func failureClause(word string, o Outcome, now Situation) string {
 		return "the decision could not be stored"
 	case v1.CauseConnectorMissing:
 		if now.Connector == v1.ConnectorUp {
-			return "the connector was not connected" + past
+			return now.connector() + " was not connected" + past
 		}
-		return "the connector is not connected (" + string(stateOrGone(now.Connector)) + ")" + present
+		return now.connector() + " is not connected (" + string(stateOrGone(now.Connector)) + ")" + present
 	case v1.CauseNotPermitted:
 		if now.Lifecycle {
-			return "channels.lifecycle was not granted on the connector" + past
+			return "the capability channels.lifecycle was not granted on " + now.connector() + past
 		}
-		return "channels.lifecycle is not granted on the connector" + present
+		return "the capability channels.lifecycle is not granted on " + now.connector() + present
 	case v1.CauseRegistrationGone:
 		if now.Registered {
 			return "the connector did not register the channel" + past
@@ -110,12 +121,20 @@ func retryText(word string, selected bool, failure v1.Cause) string {
 	case v1.CauseNotPermitted:
 		next = "The " + word + " is sent when the connector next registers the channel with that capability granted"
 	case v1.CauseConnectorFailed, v1.CauseSubstituted, v1.CauseDidNotConverge:
-		next = "The " + word + " is sent when the connector next registers the channel or somebody decides again"
+		next = "The " + word + " is sent when the connector next registers the channel, somebody decides again, or mcpl.dev/reconcile-at asks for it"
 	}
 	if selected {
 		return next + "; a close withdraws it."
 	}
 	return next + "."
+}
+
+// connector is what sentences call the connector.
+func (s Situation) connector() string {
+	if s.ConnectorName == "" {
+		return "the connector"
+	}
+	return "connector " + s.ConnectorName
 }
 
 func operationWord(open bool) string {
@@ -132,8 +151,10 @@ func stateOrGone(s v1.ConnectorState) v1.ConnectorState {
 	return s
 }
 
+// capitalize makes a clause the beginning of a sentence. A path of a field keeps its case.
 func capitalize(s string) string {
-	if s == "" || s[0] < 'a' || s[0] > 'z' {
+	first, _, _ := strings.Cut(s, " ")
+	if s == "" || s[0] < 'a' || s[0] > 'z' || strings.ContainsRune(first, '.') {
 		return s
 	}
 	return string(s[0]-'a'+'A') + s[1:]

@@ -107,13 +107,18 @@ func (l *Ledger) MarkUndecided(key pair.Key) {
 	e.undecided = e.object == nil
 }
 
-// Shut has a channel closed whatever is decided of it, or ends that. It writes no record.
-func (l *Ledger) Shut(key pair.Key, shut bool) {
+// Shut has a channel closed whatever is decided of it, or ends that. It writes no record, and
+// reports whether it changed anything.
+func (l *Ledger) Shut(key pair.Key, shut bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if shut || l.entries[key] != nil {
-		l.at(key).shut = shut
+	if e := l.entries[key]; e == nil && !shut {
+		return false
 	}
+	e := l.at(key)
+	changed := e.shut != shut
+	e.shut = shut
+	return changed
 }
 
 // Observe takes what a watch brought of a record. It reports whether somebody else wrote it, so

@@ -58,7 +58,7 @@ func advertisedPaths(mcpl, tools json.RawMessage) []string {
 	var paths []string
 	for _, path := range vocabulary {
 		if path == CapTools {
-			if isObject(tools) || isTrue(tools) {
+			if offersTools(tools) {
 				paths = append(paths, path)
 			}
 			continue

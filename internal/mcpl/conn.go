@@ -94,6 +94,7 @@ type Conn struct {
 	changed  *sync.Cond
 	closing  bool
 	err      *ConnError
+	givingUp Cause // why a loss of the transport would be the host's own doing
 	released bool
 	in       inbound
 	out      outbound
@@ -193,6 +194,9 @@ func (c *Conn) failLocked(err *ConnError) {
 		}
 		return
 	}
+	if c.givingUp != "" && err.Cause == ConnectionLost {
+		err = &ConnError{Cause: c.givingUp}
+	}
 	c.closing, c.err = true, err
 	close(c.closingC)
 	c.changed.Broadcast()
@@ -219,15 +223,25 @@ func (c *Conn) wind() {
 }
 
 // withTimeout returns a context that ends after d on the connection's clock.
-// timedOut reports whether it did; stop must be called.
-func (c *Conn) withTimeout(d time.Duration) (ctx context.Context, timedOut func() bool, stop func()) {
+// timedOut reports whether it did; stop must be called, after fail if that is.
+// What the end of the context does to the transport may show in the reader
+// first; cause is the reason all the same.
+func (c *Conn) withTimeout(d time.Duration, cause Cause) (ctx context.Context, timedOut func() bool, stop func()) {
 	ctx, cancel := context.WithCancelCause(c.ioCtx)
 	timer := c.o.Clock.NewTimer(d)
 	ended := make(chan struct{})
+	giveUp := func(from, to Cause) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.givingUp == from {
+			c.givingUp = to
+		}
+	}
 	go func() {
 		defer close(ended)
 		select {
 		case <-timer.C():
+			giveUp("", cause)
 			cancel(context.DeadlineExceeded)
 		case <-ctx.Done():
 		}
@@ -237,6 +251,7 @@ func (c *Conn) withTimeout(d time.Duration) (ctx context.Context, timedOut func(
 		timer.Stop()
 		cancel(nil)
 		<-ended
+		giveUp(cause, "")
 	}
 	return ctx, timedOut, stop
 }

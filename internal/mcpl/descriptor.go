@@ -74,11 +74,8 @@ type DescriptorList []Submitted
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *DescriptorList) UnmarshalJSON(raw []byte) error {
 	*l = nil
-	if isNull(raw) {
-		return nil
-	}
-	var elements []json.RawMessage
-	if err := json.Unmarshal(raw, &elements); err != nil {
+	elements, err := decodeList[json.RawMessage](raw)
+	if err != nil || elements == nil {
 		return err
 	}
 	*l = make(DescriptorList, 0, len(elements))

@@ -25,7 +25,7 @@ const (
 	DialTimeout  DialClass = "Timeout"      // the caller's deadline passed
 )
 
-// DialError is the error of DialWebSocket.
+// DialError is the error of DialWebSocket and DialTCP.
 type DialError struct {
 	Class DialClass
 	// Status is the HTTP status of the answer; 0 if there was none.
@@ -62,7 +62,7 @@ func (e *DialError) Error() string {
 	}
 }
 
-// Unwrap returns the error of DialOptions.DialContext, if that is what failed.
+// Unwrap returns the error of the options' DialContext, if that is what failed.
 // Errors of the HTTP client are left out: they print the URL.
 func (e *DialError) Unwrap() error { return e.cause }
 

@@ -42,6 +42,10 @@ type InitializeResult struct {
 	Advertised []string
 	// FeatureSets are the names of its feature sets, sorted.
 	FeatureSets []string
+	// Manifest is what Digest takes, as sent: nil unless IsMCPL, and over 256 KiB.
+	Manifest json.RawMessage
+	// Tools is whether it offers MCP tools, for Advertised of a later manifest.
+	Tools bool
 }
 
 // initializeParams are the params of initialize (semantics §12.2 step 1).
@@ -118,6 +122,8 @@ func parseInitializeResult(raw json.RawMessage) (InitializeResult, error) {
 		MCPLVersion: Sanitize(text(members(mcpl)["version"]), maxNameBytes),
 		Advertised:  advertisedPaths(mcpl, capabilities["tools"]),
 		FeatureSets: featureSetNames(members(mcpl)["featureSets"]),
+		Manifest:    keptManifest(mcpl),
+		Tools:       offersTools(capabilities["tools"]),
 	}, nil
 }
 

@@ -37,10 +37,11 @@ func text(raw json.RawMessage) string {
 	return s
 }
 
-// items returns the elements of a JSON array, and nil for anything else.
+// items returns the elements of a JSON array, and nil for anything else and for
+// one that is overfull.
 func items(raw json.RawMessage) []json.RawMessage {
 	var list []json.RawMessage
-	if !isArray(raw) || json.Unmarshal(raw, &list) != nil {
+	if !isArray(raw) || overfull(raw) || json.Unmarshal(raw, &list) != nil {
 		return nil
 	}
 	return list
@@ -57,10 +58,11 @@ func texts(raw json.RawMessage) []string {
 	return out
 }
 
-// members returns the members of a JSON object, and nil for anything else.
+// members returns the members of a JSON object, and nil for anything else and for
+// one that is overfull.
 func members(raw json.RawMessage) map[string]json.RawMessage {
 	var m map[string]json.RawMessage
-	if !isObject(raw) || json.Unmarshal(raw, &m) != nil {
+	if !isObject(raw) || overfull(raw) || json.Unmarshal(raw, &m) != nil {
 		return nil
 	}
 	return m

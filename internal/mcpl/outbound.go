@@ -102,16 +102,17 @@ func (c *Conn) write() {
 		if !ok {
 			return
 		}
-		ctx, timedOut, stop := c.withTimeout(c.o.WriteTimeout)
+		ctx, timedOut, stop := c.withTimeout(c.o.WriteTimeout, WriteTimedOut)
 		err := c.t.Write(ctx, f.line)
-		late := timedOut()
+		late := timedOut() // at the last moment, the transport may be lost without an error
+		switch {
+		case late:
+			c.fail(&ConnError{Cause: WriteTimedOut})
+		case err != nil:
+			c.fail(&ConnError{Cause: ConnectionLost})
+		}
 		stop()
-		if err != nil {
-			cause := ConnectionLost
-			if late {
-				cause = WriteTimedOut
-			}
-			c.fail(&ConnError{Cause: cause})
+		if late || err != nil {
 			return
 		}
 		c.wrote(f)

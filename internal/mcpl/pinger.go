@@ -11,29 +11,36 @@ func (c *Conn) ping() {
 			return
 		case <-ticker.C():
 		}
-		pauses, paused := c.readerPauses()
-		if paused {
-			continue
+		if !c.pingOnce() {
+			return
 		}
-		ctx, timedOut, stop := c.withTimeout(c.o.PingTimeout)
-		err := c.t.Ping(ctx)
-		late := timedOut()
-		stop()
-		if err == nil {
-			continue
-		}
-		// The answer is seen by the reader. If it stood still meanwhile, for a
-		// busy handler, the silence says nothing about the peer.
-		if now, _ := c.readerPauses(); late && now != pauses {
-			continue
-		}
-		cause := ConnectionLost
-		if late {
-			cause = PingTimedOut
-		}
-		c.fail(&ConnError{Cause: cause})
-		return
 	}
+}
+
+// pingOnce reports whether the connection lives.
+func (c *Conn) pingOnce() bool {
+	pauses, paused := c.readerPauses()
+	if paused {
+		return true
+	}
+	ctx, timedOut, stop := c.withTimeout(c.o.PingTimeout, PingTimedOut)
+	defer stop()
+	err := c.t.Ping(ctx)
+	if err == nil {
+		return true
+	}
+	// The answer is seen by the reader. If it stood still meanwhile, for a busy
+	// handler, the silence says nothing about the peer.
+	late := timedOut()
+	if now, _ := c.readerPauses(); late && now != pauses {
+		return true
+	}
+	cause := ConnectionLost
+	if late {
+		cause = PingTimedOut
+	}
+	c.fail(&ConnError{Cause: cause})
+	return false
 }
 
 func (c *Conn) readerPauses() (count int, paused bool) {

@@ -70,11 +70,8 @@ type IDList []string
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *IDList) UnmarshalJSON(raw []byte) error {
 	*l = nil
-	if isNull(raw) {
-		return nil
-	}
-	var elements []json.RawMessage
-	if err := json.Unmarshal(raw, &elements); err != nil {
+	elements, err := decodeList[json.RawMessage](raw)
+	if err != nil || elements == nil {
 		return err
 	}
 	*l = make(IDList, 0, len(elements))

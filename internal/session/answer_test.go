@@ -130,6 +130,20 @@ func TestSubstitutedAnswers(t *testing.T) {
 		b.same(outcome, substituted)
 		b.same(history, History{})
 	})
+	t.Run("nor that of a channel that was removed meanwhile", func(t *testing.T) {
+		b := start(t, setup{Options: demo(1)}).owned(always).registered()
+		b.said("demo:c1", 4)
+		b.c.Once(connector.On("channels/open", "demo:c1").AnswerHeldAt("open"))
+		b.decide(v1.StateOpen, "demo:c1")
+		op := b.session().Apply("demo:c1", 10)
+		b.held("open", 1)
+		_, err := b.c.Remove(b.ctx, connector.AsRequest, "demo:c1")
+		b.must(err)
+		b.c.Release("open")
+		outcome, history := b.result(op)
+		b.same(outcome, decision.Outcome{Failure: v1.CauseRegistrationGone})
+		b.same(history, History{})
+	})
 	t.Run("fact 1 the id, the type and the address are named", func(t *testing.T) {
 		o := demo(2)
 		o.Dialect = connector.Dialect04 // which opens something else where it does not know the id

@@ -14,7 +14,7 @@ func TestBatchReleasesInListedOrder(t *testing.T) {
 		b.ticket(list[i]).Recorded(i != 2, false)
 	}
 	b.sent()
-	b.same(b.snapshot().Outstanding, 1)
+	b.same(b.snapshot().Outstanding, 5)
 	b.ticket(list[1]).Recorded(true, false)
 	b.rest()
 	b.sent("close demo:c1", "close demo:c2", "close demo:c4", "close demo:c5")
@@ -30,7 +30,7 @@ func TestBatchGivesOneNotice(t *testing.T) {
 	b.same(len(b.notify.given()), 0)
 	b.ticket("demo:c2").Recorded(true, false)
 	b.rest()
-	b.same(b.notify.given(), []notice{{Labels: []string{"demo:c3", "#c1"}}}) // and no open was answered before it
+	b.same(b.notify.given(), []notice{{Labels: []string{"#c1", "demo:c3"}}}) // and no open was answered before it
 	_, err := b.c.RegisterAll(b.ctx, connector.AsRequest)
 	b.must(err)
 	for _, id := range []string{"demo:c1", "demo:c2", "demo:c3"} {
@@ -40,18 +40,40 @@ func TestBatchGivesOneNotice(t *testing.T) {
 	b.same(len(b.notify.given()), 1)
 }
 
+func TestNoticeIsNotStale(t *testing.T) {
+	b := start(t, setup{Options: demo(3)}).up()
+	b.decide(v1.StateOpen, "demo:c1", "demo:c2", "demo:c3")
+	b.ticket("demo:c1").Recorded(true, true)
+	b.ticket("demo:c2").Recorded(true, true)
+	b.settles(b.apply(v1.StateClosed, "demo:c2"), ok) // A15: somebody closes it meanwhile
+	b.ticket("demo:c3").Recorded(true, true)
+	b.rest()
+	b.same(b.notify.given(), []notice{{Labels: []string{"#c1", "#c3"}}})
+	b.same(b.c.OpenChannels(), []string{"demo:c1", "demo:c3"})
+}
+
 // The record already says that the notice was given, so nothing gives it a second time.
 func TestNoticeIsNotLost(t *testing.T) {
 	t.Run("when the connection is lost before the batch is complete", func(t *testing.T) {
 		b := start(t, setup{Options: demo(2)}).up()
+		b.decide(v1.StateOpen, "demo:c1")
 		b.ticket("demo:c1").Recorded(true, true)
 		b.ticket("demo:c2")
 		b.must(b.c.Drop())
 		b.until("the notice", func() bool { return len(b.notify.given()) == 1 })
 		b.same(b.notify.given()[0].Labels, []string{"#c1"})
 	})
+	t.Run("when the rules change before the batch is complete", func(t *testing.T) {
+		b := start(t, setup{Options: demo(2)}).up()
+		b.decide(v1.StateOpen, "demo:c1")
+		b.ticket("demo:c1").Recorded(true, true)
+		b.ticket("demo:c2")
+		b.ensure(otherRules)
+		b.same(b.notify.given(), []notice{{Labels: []string{"#c1"}}})
+	})
 	t.Run("when the channel is registered again before its owner answers", func(t *testing.T) {
 		b := start(t, setup{Options: demo(1)}).up()
+		b.decide(v1.StateOpen, "demo:c1")
 		old := b.ticket("demo:c1")
 		_, err := b.c.RegisterAll(b.ctx, connector.AsRequest)
 		b.must(err)
@@ -61,7 +83,7 @@ func TestNoticeIsNotLost(t *testing.T) {
 		b.until("the notice", func() bool { return len(b.notify.given()) == 1 })
 		b.same(b.notify.given()[0].Labels, []string{"#c1"})
 		b.rest()
-		b.sent("close demo:c1")
+		b.sent("open demo:c1")
 	})
 }
 
@@ -90,7 +112,7 @@ func TestTickets(t *testing.T) {
 		b.sent("close demo:c2")
 	})
 	t.Run("a channel that is removed does not hold the others up", func(t *testing.T) {
-		b := start(t, setup{Options: demo(2)}).up()
+		b := start(t, setup{Options: demo(2)}).listed()
 		old := b.ticket("demo:c1")
 		b.ticket("demo:c2").Recorded(true, false)
 		_, err := b.c.Remove(b.ctx, connector.AsRequest, "demo:c1")
@@ -111,6 +133,20 @@ func TestTickets(t *testing.T) {
 		b.ticket("demo:c1").Recorded(true, false)
 		b.rest()
 		b.sent("close demo:c2", "close demo:c1")
+	})
+	t.Run("what was recorded of an older entry does not apply to its successor", func(t *testing.T) {
+		b := start(t, setup{Options: demo(2)}).listed()
+		b.ticket("demo:c1").Recorded(true, false)
+		b.ticket("demo:c2")
+		_, err := b.c.Add(b.ctx, connector.AsRequest, connector.NewDescriptor("demo:c1"))
+		b.must(err)
+		b.flush()
+		b.ticket("demo:c2").Recorded(true, false)
+		b.untilIs(v1.TransportClosed, "demo:c2")
+		b.sent("close demo:c2")
+		b.ticket("demo:c1").Recorded(false, false)
+		b.flush()
+		b.sent("close demo:c2")
 	})
 	t.Run("those of a lost connection are nothing for the next one", func(t *testing.T) {
 		b := start(t, setup{Options: demo(2)}).up()

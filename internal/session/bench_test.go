@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -40,7 +41,9 @@ type setup struct {
 	timing Timing
 	config func(*Config)
 	// dialer changes how is dialled.
-	dialer func(*WebSocketDialer) Dialer
+	dialer func(*NetDialer) Dialer
+	// pings says that the session's pings count although its clock is stepped.
+	pings bool
 	// mayViolate says that the test makes the session break the connector's rules.
 	mayViolate bool
 }
@@ -78,7 +81,7 @@ func start(t *testing.T, s setup) *bench {
 		s.config(&b.config)
 	}
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
+		if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) { // as it may be after Pause
 			t.Errorf("close the connector: %v", err)
 		}
 	})
@@ -94,13 +97,16 @@ func start(t *testing.T, s setup) *bench {
 // begin runs a registry until the test ends, or stop is called.
 func (b *bench) begin(s setup) {
 	var clk clock.WithTicker = clock.RealClock{}
-	ws := &WebSocketDialer{Secrets: b.secrets, Identity: identity("7.0", "manager-0")}
+	ws := &NetDialer{Secrets: b.secrets, Identity: identity("7.0", "manager-0")}
 	dialer := Dialer(ws)
 	if s.dialer != nil {
 		dialer = s.dialer(ws)
 	}
 	if s.clock != nil {
-		clk, dialer = s.clock, steady{dialer}
+		clk = s.clock
+		if !s.pings {
+			dialer = steady{dialer}
+		}
 	}
 	if s.timing == (Timing{}) {
 		s.timing = Timing{RedialBase: time.Millisecond, RedialMax: 4 * time.Millisecond}
@@ -168,13 +174,21 @@ func (b *bench) up() *bench {
 	return b
 }
 
-// registered connects and waits until the channels are registered, listed, and settled by their owners.
-func (b *bench) registered() *bench {
+// listed connects and waits until the channels are registered and listed.
+func (b *bench) listed() *bench {
 	b.Helper()
 	b.up()
 	b.must(b.c.WaitRegistered(b.ctx))
 	b.must(b.c.WaitCount(b.ctx, "channels/list", "", 1))
-	b.rest()
+	b.flushUntil(func(s *Session) bool { return s.listing == notListing })
+	return b
+}
+
+// registered connects and waits until the channels are registered, listed, and settled by their owners.
+func (b *bench) registered() *bench {
+	b.Helper()
+	b.listed()
+	b.idle()
 	return b
 }
 
@@ -237,15 +251,23 @@ func (b *bench) untilIs(t v1.TransportState, ids ...string) {
 	}
 }
 
-// idle is rest, and waits for the list, too, which tells nobody when it brings nothing.
+// idle is rest, and waits for the list, too.
 func (b *bench) idle() {
 	b.Helper()
+	b.rest()
+	b.flushUntil(func(s *Session) bool { return s.window.inFlight == 0 && s.listing == notListing })
+}
+
+// flushUntil waits for what the session tells nobody of, such as a list that brings nothing.
+func (b *bench) flushUntil(condition func(*Session) bool) {
+	b.Helper()
 	s := b.session()
-	for b.rest(); ; b.flush() {
+	for {
+		b.flush()
 		s.mu.Lock()
-		free := s.window.inFlight == 0 && s.listing == notListing
+		holds := condition(s)
 		s.mu.Unlock()
-		if free {
+		if holds {
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"testing"
 
 	v1 "mcpl.dev/operator/api/v1alpha1"
@@ -33,6 +34,21 @@ func TestChanged(t *testing.T) {
 		b.untilIs(v1.TransportClosed, "demo:c1")
 		b.same(b.channel("demo:c1").Descriptor.Label, "#again")
 		b.same(b.wire("demo:c1"), []string{"close demo:c1", "close demo:c1"})
+	})
+	t.Run("F03 removed and added in one breath, with an open in flight: it goes on", func(t *testing.T) {
+		b := start(t, setup{Options: demo(1)}).owned(always).registered()
+		for i := range 20 {
+			gate := fmt.Sprint("open", i)
+			b.c.Once(connector.On("channels/open", "demo:c1").AnswerHeldAt(gate))
+			op := b.apply(v1.StateOpen, "demo:c1")
+			b.held(gate, 1)
+			_, err := b.c.Changed(b.ctx, connector.AsRequest, connector.Changes{Removed: []string{"demo:c1"}, Added: []connector.Descriptor{elsewhere("demo:c1", i)}})
+			b.must(err)
+			b.c.Release(gate)
+			b.settles(op, ok)
+			b.rest()
+		}
+		b.same(b.channel("demo:c1").Transport, v1.TransportOpen)
 	})
 	t.Run("fact 14 as a notification", func(t *testing.T) {
 		b := start(t, setup{Options: demo(2)}).owned(always).registered()

@@ -37,8 +37,9 @@ type Identity struct {
 	Host string
 }
 
-// WebSocketDialer dials WebSockets. It reads the secrets afresh each time and keeps none of them.
-type WebSocketDialer struct {
+// NetDialer dials WebSockets, and bare TCP where that is asked for. It reads the secrets afresh each
+// time and keeps none of them.
+type NetDialer struct {
 	// Secrets reads the API server itself: no Secret is cached.
 	Secrets client.Reader
 	// Identity of the host; it fails where this process may not speak to connectors.
@@ -54,9 +55,12 @@ type WebSocketDialer struct {
 }
 
 // Dial implements Dialer.
-func (d *WebSocketDialer) Dial(ctx context.Context, t Target) (mcpl.Transport, error) {
+func (d *NetDialer) Dial(ctx context.Context, t Target) (mcpl.Transport, error) {
 	if t.URL != "" && !d.AllowURLs {
 		return nil, &Failure{Reason: v1.ReasonDialFailed, Err: errors.New("spec.url is not allowed: the manager runs without --allow-connector-urls")}
+	}
+	if t.TCP {
+		return d.dialTCP(ctx, t)
 	}
 	address, err := t.url()
 	if err != nil {
@@ -100,8 +104,21 @@ func (d *WebSocketDialer) Dial(ctx context.Context, t Target) (mcpl.Transport, e
 	return nil, failure
 }
 
+// dialTCP connects without a token, a term or encryption: there is nowhere to put them. The connector
+// has no fence then, and only the closing of the connection tells it that this host is done.
+func (d *NetDialer) dialTCP(ctx context.Context, t Target) (mcpl.Transport, error) {
+	if _, err := d.Identity(ctx); err != nil {
+		return nil, &Failure{Reason: v1.ReasonDialFailed, Err: err}
+	}
+	transport, err := mcpl.DialTCP(ctx, mcpl.TCPOptions{Address: t.Address})
+	if err != nil {
+		return nil, dialFailure(err)
+	}
+	return transport, nil
+}
+
 // Renewed implements Dialer.
-func (d *WebSocketDialer) Renewed(ctx context.Context, t Target) bool {
+func (d *NetDialer) Renewed(ctx context.Context, t Target) bool {
 	token, err := d.token(ctx, t)
 	if err != nil {
 		return false
@@ -111,7 +128,7 @@ func (d *WebSocketDialer) Renewed(ctx context.Context, t Target) bool {
 	return d.refused[t] != sha256.Sum256([]byte(token))
 }
 
-func (d *WebSocketDialer) remember(t Target, token string, refused bool) {
+func (d *NetDialer) remember(t Target, token string, refused bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !refused {
@@ -125,7 +142,7 @@ func (d *WebSocketDialer) remember(t Target, token string, refused bool) {
 }
 
 // token is the bearer token of a target, empty where it has none.
-func (d *WebSocketDialer) token(ctx context.Context, t Target) (string, error) {
+func (d *NetDialer) token(ctx context.Context, t Target) (string, error) {
 	if t.TokenSecret == "" {
 		return "", nil
 	}
@@ -140,7 +157,7 @@ func (d *WebSocketDialer) token(ctx context.Context, t Target) (string, error) {
 	return string(value), nil
 }
 
-func (d *WebSocketDialer) tls(ctx context.Context, t Target) (*tls.Config, error) {
+func (d *NetDialer) tls(ctx context.Context, t Target) (*tls.Config, error) {
 	config := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
 	if t.CASecret != "" {
 		data, err := d.secret(ctx, t.Namespace, t.CASecret)
@@ -166,7 +183,7 @@ func (d *WebSocketDialer) tls(ctx context.Context, t Target) (*tls.Config, error
 	return config, nil
 }
 
-func (d *WebSocketDialer) secret(ctx context.Context, namespace, name string) (map[string][]byte, error) {
+func (d *NetDialer) secret(ctx context.Context, namespace, name string) (map[string][]byte, error) {
 	var secret corev1.Secret
 	switch err := d.Secrets.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &secret); {
 	case apierrors.IsNotFound(err):
@@ -186,7 +203,7 @@ func (e errDenied) Error() string {
 	return "spec.url leads to " + e.why + ", which is not allowed: see the manager's --connector-url-network"
 }
 
-func (d *WebSocketDialer) checkAddress(_, address string, _ syscall.RawConn) error {
+func (d *NetDialer) checkAddress(_, address string, _ syscall.RawConn) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return errDenied{"no address"}

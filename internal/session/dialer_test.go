@@ -62,7 +62,7 @@ func TestHowTokensAreSent(t *testing.T) {
 	defer server.Close()
 	address := strings.TrimPrefix(server.URL, "http://")
 	b := start(t, setup{secrets: []client.Object{secret("token", map[string]string{"token": canary + "&/+"})}})
-	d := &WebSocketDialer{
+	d := &NetDialer{
 		Secrets: b.secrets, Identity: identity("7.3", "manager-1"), AllowURLs: true, AllowedNetworks: []*net.IPNet{network("127.0.0.0/8")},
 	}
 	for name, test := range map[string]struct {
@@ -114,7 +114,7 @@ func TestToken(t *testing.T) {
 	t.Run("P21 one that was renewed meanwhile is dialled at once", func(t *testing.T) {
 		clk := newClock()
 		s := secret("token", map[string]string{"token": "old"})
-		b := start(t, setup{Options: o, config: withToken, secrets: []client.Object{s}, clock: clk, timing: hour, dialer: func(d *WebSocketDialer) Dialer {
+		b := start(t, setup{Options: o, config: withToken, secrets: []client.Object{s}, clock: clk, timing: hour, dialer: func(d *NetDialer) Dialer {
 			d.Secrets = &changingReader{Reader: d.Secrets, after: 1, change: func(c client.Reader) error {
 				s.Data["token"] = []byte(canary)
 				return c.(client.Client).Update(context.Background(), s)
@@ -166,18 +166,18 @@ func TestDialTroubles(t *testing.T) {
 		secrets         []client.Object
 		options         func(*connector.Options)
 		config          func(*Config)
-		dialer          func(*WebSocketDialer)
+		dialer          func(*NetDialer)
 		reason, message string
 	}{
 		"no Secret":    {config: withToken, reason: v1.ReasonTokenRefused, message: "secret token does not exist"},
 		"no key in it": {config: withToken, secrets: []client.Object{secret("token", nil)}, reason: v1.ReasonTokenRefused, message: "secret token has no key token"},
 		"an empty key": {config: withToken, secrets: []client.Object{secret("token", map[string]string{"token": ""})}, reason: v1.ReasonTokenRefused, message: "secret token has no key token"},
 		"it may not be read": {
-			config: withToken, dialer: func(d *WebSocketDialer) { d.Secrets = brokenReader{err: forbidden} },
+			config: withToken, dialer: func(d *NetDialer) { d.Secrets = brokenReader{err: forbidden} },
 			reason: v1.ReasonTokenRefused, message: "the manager may not read secret token: bind it a Role with get on it",
 		},
 		"it can't be read": {
-			config: withToken, dialer: func(d *WebSocketDialer) { d.Secrets = brokenReader{err: errors.New(canary)} },
+			config: withToken, dialer: func(d *NetDialer) { d.Secrets = brokenReader{err: errors.New(canary)} },
 			reason: v1.ReasonTokenRefused, message: "secret token can not be read",
 		},
 		"a CA that does not exist": {
@@ -197,7 +197,7 @@ func TestDialTroubles(t *testing.T) {
 		"P16 garbage":          {options: func(o *connector.Options) { o.Behavior.GarbleUpgrades = true }, reason: v1.ReasonNotMCPL, message: "no WebSocket: the answer is not HTTP"},
 		"another path":         {config: func(c *Config) { c.Target.Path = "/x" }, reason: v1.ReasonNotMCPL, message: "no WebSocket: something else answers (HTTP 404)"},
 		"no identity": {
-			dialer: func(d *WebSocketDialer) {
+			dialer: func(d *NetDialer) {
 				d.Identity = func(context.Context) (Identity, error) { return Identity{}, errors.New("it does not lead") }
 			},
 			reason: v1.ReasonDialFailed, message: "it does not lead",
@@ -208,20 +208,20 @@ func TestDialTroubles(t *testing.T) {
 		},
 		"a url that is none": {
 			config: func(c *Config) { c.Target = Target{URL: "ws://%zz/?token=" + canary} },
-			dialer: func(d *WebSocketDialer) { d.AllowURLs = true }, reason: v1.ReasonDialFailed, message: "the address is no URL",
+			dialer: func(d *NetDialer) { d.AllowURLs = true }, reason: v1.ReasonDialFailed, message: "the address is no URL",
 		},
 		"a url of another scheme": {
 			config: func(c *Config) { c.Target = Target{URL: "http://chat.example/?token=" + canary} },
-			dialer: func(d *WebSocketDialer) { d.AllowURLs = true }, reason: v1.ReasonDialFailed, message: "unreachable: the URL is neither ws nor wss",
+			dialer: func(d *NetDialer) { d.AllowURLs = true }, reason: v1.ReasonDialFailed, message: "unreachable: the URL is neither ws nor wss",
 		},
 		"a url to where only the manager gets": {
 			config: func(c *Config) { c.Target = Target{URL: "ws://" + c.Target.Address + "/mcpl?token=" + canary} },
-			dialer: func(d *WebSocketDialer) { d.AllowURLs = true },
+			dialer: func(d *NetDialer) { d.AllowURLs = true },
 			reason: v1.ReasonDialFailed, message: "spec.url leads to a loopback address, which is not allowed: see the manager's --connector-url-network",
 		},
 		"a name that leads there": {
 			config: func(c *Config) { c.Target = Target{URL: "ws://localhost:" + port(c.Target.Address) + "/mcpl"} },
-			dialer: func(d *WebSocketDialer) { d.AllowURLs = true; d.AllowedNetworks = []*net.IPNet{network("10.0.0.0/8")} },
+			dialer: func(d *NetDialer) { d.AllowURLs = true; d.AllowedNetworks = []*net.IPNet{network("10.0.0.0/8")} },
 			reason: v1.ReasonDialFailed, message: "spec.url leads to a loopback address, which is not allowed: see the manager's --connector-url-network",
 		},
 	} {
@@ -233,7 +233,7 @@ func TestDialTroubles(t *testing.T) {
 			if test.secrets == nil && test.dialer == nil && test.config == nil {
 				test.secrets, test.config = []client.Object{token}, withToken
 			}
-			b := start(t, setup{Options: o, secrets: test.secrets, config: test.config, timing: Timing{time.Hour, time.Hour}, mayViolate: true, dialer: func(d *WebSocketDialer) Dialer {
+			b := start(t, setup{Options: o, secrets: test.secrets, config: test.config, timing: Timing{time.Hour, time.Hour}, mayViolate: true, dialer: func(d *NetDialer) Dialer {
 				if test.dialer != nil {
 					test.dialer(d)
 				}
@@ -258,7 +258,7 @@ func TestURL(t *testing.T) {
 	b := start(t, setup{
 		Options: o, secrets: []client.Object{secret("token", map[string]string{"token": canary})},
 		config: func(c *Config) { withToken(c); c.Target.URL, c.Target.Address = "ws://"+c.Target.Address+"/mcpl", "" },
-		dialer: func(d *WebSocketDialer) Dialer {
+		dialer: func(d *NetDialer) Dialer {
 			d.AllowURLs, d.AllowedNetworks = true, []*net.IPNet{network("10.0.0.0/8"), network("127.0.0.0/8")}
 			return d
 		},

@@ -189,7 +189,7 @@ func (b *bench) ticket(id string) *Ticket {
 	return b.channel(id).Ticket
 }
 
-// steppedClock moves only when it is told to, and knows which timers were made.
+// steppedClock moves only when it is told to, and knows which timers and tickers were made.
 type steppedClock struct {
 	*clocktesting.FakeClock
 	bell bell
@@ -204,6 +204,12 @@ func newClock() *steppedClock {
 
 func (c *steppedClock) NewTimer(d time.Duration) clock.Timer {
 	t := c.FakeClock.NewTimer(d)
+	c.note(d)
+	return t
+}
+
+func (c *steppedClock) NewTicker(d time.Duration) clock.Ticker {
+	t := c.FakeClock.NewTicker(d)
 	c.note(d)
 	return t
 }

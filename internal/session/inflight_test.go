@@ -38,7 +38,8 @@ func TestWindowOnTheWire(t *testing.T) {
 			b.up()
 			b.held("first", 1)
 			b.until("the rest to wait", func() bool { return b.snapshot().Outstanding == 20 && b.channel("demo:c20").Ticket == nil })
-			b.flush()
+			b.flushUntil(func(s *Session) bool { return s.listing == notListing })
+			b.flush() // the list's place is taken by now, too
 			b.c.Release("first")
 			b.rest()
 			var want []string
@@ -115,6 +116,25 @@ func TestPeopleGoFirst(t *testing.T) {
 		b.rest()
 		b.sent("close demo:c1", "close demo:c4", "close demo:c3", "close demo:c4", "close demo:c3", "close demo:c4", "close demo:c2")
 	})
+	t.Run("and leaves its former place void", func(t *testing.T) {
+		b := start(t, setup{Options: demo(4), config: func(c *Config) { c.Window = 2 }}).owned(always)
+		for i := range 3 {
+			b.c.Once(connector.On("channels/close", fmt.Sprint("demo:c", i+1)).HeldAt(fmt.Sprint("busy", i+1)).Beside())
+		}
+		b.listed()
+		b.held("busy1", 1)
+		b.held("busy2", 1)
+		b.until("the rest to wait", func() bool { return b.channel("demo:c4").Outstanding == 1 })
+		b.session().Apply("demo:c3", 0)
+		b.c.Release("busy1")
+		b.held("busy3", 1)
+		b.c.Release("busy2") // the former place of the third comes up before the fourth's
+		b.untilIs(v1.TransportClosed, "demo:c4")
+		b.same(b.c.Count("channels/close", "demo:c3"), 1)
+		b.c.Release("busy3")
+		b.rest()
+		b.same(b.c.Count("channels/close", "demo:c3"), 2)
+	})
 	t.Run("also where the first of the queue is in flight", func(t *testing.T) {
 		b := busy(t, 3)
 		_, err := b.c.Add(b.ctx, connector.AsRequest, connector.NewDescriptor("demo:c1"))
@@ -138,6 +158,88 @@ func TestPeopleGoFirst(t *testing.T) {
 		b.c.Release("open")
 		b.rest()
 		b.sent("open demo:c1", "close demo:c1", "close demo:c2", "close demo:c3")
+	})
+}
+
+// An operation whose request was answered may have to wait before it sends the next one.
+func TestAnotherTurn(t *testing.T) {
+	// waiting has the catch-up of the first channel wait for its second turn, behind what somebody
+	// wants of the second channel.
+	waiting := func(t *testing.T) (b *bench, behind *Operation) {
+		b = start(t, setup{Options: demo(2), config: func(c *Config) { c.Window = 1 }}).owned(always).registered()
+		b.c.Reset()
+		b.c.Once(connector.On("channels/close", "demo:c1").HeldAt("first"), connector.On("channels/close", "demo:c2").HeldAt("second"))
+		_, err := b.c.Add(b.ctx, connector.AsRequest, connector.NewDescriptor("demo:c1"))
+		b.must(err)
+		b.held("first", 1)
+		behind = b.session().Apply("demo:c2", 0)
+		b.decide(v1.StateOpen, "demo:c1")
+		b.c.Release("first")
+		b.held("second", 1)
+		if c := b.channel("demo:c1"); c.InFlight || c.Outstanding != 1 || c.Transport != v1.TransportClosed {
+			t.Errorf("it waits as %+v", c)
+		}
+		return b, behind
+	}
+	t.Run("it comes", func(t *testing.T) {
+		b, behind := waiting(t)
+		b.c.Release("second")
+		b.settles(behind, ok)
+		b.untilIs(v1.TransportOpen, "demo:c1")
+		b.sent("close demo:c1", "close demo:c2", "open demo:c1")
+	})
+	t.Run("it never comes when the connection is lost", func(t *testing.T) {
+		b, behind := waiting(t)
+		b.must(b.c.Pause())
+		b.must(b.c.Drop())
+		b.settles(behind, noAnswer)
+		b.untilIs(v1.TransportUnconfirmed, "demo:c1")
+		b.same(b.snapshot().Outstanding, 0)
+	})
+	t.Run("it comes first when somebody wants something of that channel", func(t *testing.T) {
+		b, _ := waiting(t)
+		b.session().Apply("demo:c2", 0)
+		b.session().Apply("demo:c1", 0)
+		b.c.Release("second")
+		b.rest()
+		b.sent("close demo:c1", "close demo:c2", "open demo:c1", "close demo:c2", "open demo:c1")
+	})
+	t.Run("nor does it go behind others when somebody waits behind it", func(t *testing.T) {
+		b := start(t, setup{Options: demo(2), config: func(c *Config) { c.Window = 1 }}).owned(always).registered()
+		b.c.Reset()
+		b.c.Once(connector.On("channels/close", "demo:c1").HeldAt("first"))
+		_, err := b.c.Add(b.ctx, connector.AsRequest, connector.NewDescriptor("demo:c1"))
+		b.must(err)
+		b.held("first", 1)
+		b.session().Apply("demo:c2", 0)
+		b.apply(v1.StateOpen, "demo:c1")
+		b.c.Release("first")
+		b.rest()
+		b.sent("close demo:c1", "open demo:c1", "close demo:c2", "open demo:c1")
+	})
+	t.Run("what it has left of its attempts is not enough for a registration", func(t *testing.T) {
+		b, _ := waiting(t)
+		_, err := b.c.Add(b.ctx, connector.AsRequest, connector.NewDescriptor("demo:c1"))
+		b.must(err)
+		b.until("the registration to be recorded", func() bool { return b.channel("demo:c1").Ticket == nil })
+		b.same(b.channel("demo:c1").Outstanding, 2)
+		b.c.Release("second")
+		b.rest()
+	})
+	t.Run("the channel's owner is told of what the answer confirmed", func(t *testing.T) {
+		b := start(t, setup{Options: demo(1)}).owned(always).registered()
+		b.c.Once(connector.On("channels/close", "demo:c1").HeldAt("first"), connector.On("channels/open", "demo:c1").HeldAt("second"))
+		b.apply(v1.StateClosed, "demo:c1")
+		b.held("first", 1)
+		b.decide(v1.StateOpen, "demo:c1")
+		before := b.notify.wakesOf("demo:c1")
+		b.c.Release("first")
+		b.held("second", 1)
+		if b.notify.wakesOf("demo:c1") == before {
+			t.Error("nobody was told")
+		}
+		b.c.Release("second")
+		b.rest()
 	})
 }
 

@@ -49,6 +49,28 @@ func TestListAfterRegister(t *testing.T) {
 	}
 }
 
+// The answer was made before the removal, and comes, or is taken in, after it.
+func TestListAndRemoval(t *testing.T) {
+	b := start(t, setup{Options: demo(4)}).owned(always)
+	b.c.SetListOnly(true, "demo:c3", "demo:c4")
+	b.c.Once(connector.On("channels/list", "").AnswerHeldAt("list"))
+	b.up()
+	b.held("list", 1)
+	_, err := b.c.Remove(b.ctx, connector.AsRequest, "demo:c1", "demo:c2", "demo:c3")
+	b.must(err)
+	_, err = b.c.Add(b.ctx, connector.AsRequest, connector.NewDescriptor("demo:c2"))
+	b.must(err)
+	b.c.Release("list")
+	b.idle()
+	b.untilIs(v1.TransportClosed, "demo:c2", "demo:c4")
+	b.same([]bool{b.channel("demo:c1").Registered, b.channel("demo:c3").Registered}, []bool{false, false})
+	_, err = b.c.Add(b.ctx, connector.Untold, connector.NewDescriptor("demo:c3"))
+	b.must(err)
+	_, err = b.c.RegisterAll(b.ctx, connector.AsRequest) // and the next list counts again
+	b.must(err)
+	b.untilIs(v1.TransportClosed, "demo:c3")
+}
+
 func TestListAfterReconnect(t *testing.T) {
 	b := start(t, setup{Options: demo(4)}).owned(always)
 	b.decide(v1.StateOpen, "demo:c2", "demo:c4")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "mcpl.dev/operator/api/v1alpha1"
 	"mcpl.dev/operator/internal/decision"
@@ -137,6 +138,20 @@ func TestWaysToLoseIt(t *testing.T) {
 			b.same(b.snapshot().DisturbedAt.Equal(clk.Now()), true)
 		})
 	}
+	t.Run("P16 half open: nothing comes, not even the answer to a ping", func(t *testing.T) {
+		clk := newClock()
+		b := start(t, setup{Options: demo(1), clock: clk, timing: hour, pings: true}).owned(always).registered()
+		b.timer(clk, 1, exactly(10*time.Second))
+		made := len(clk.made(exactly(30 * time.Second)))
+		b.c.Freeze()
+		clk.Step(10 * time.Second)
+		b.timer(clk, made+1, exactly(30*time.Second))
+		b.same(b.snapshot().State, v1.ConnectorUp)
+		clk.Step(30 * time.Second)
+		b.same(b.untilTrouble(v1.ReasonConnectionLost), "connection closed: the connector stopped answering pings")
+		b.same(b.snapshot().State, v1.ConnectorReconnecting)
+		b.c.Thaw()
+	})
 	t.Run("noise does not end it", func(t *testing.T) {
 		o := demo(1)
 		o.Behavior.Noise = true
@@ -196,7 +211,7 @@ func TestLostWhileItIsEstablished(t *testing.T) {
 			t.Errorf("without a connection it is %s", snap.State)
 		}
 	}
-	b = start(t, setup{dialer: func(d *WebSocketDialer) Dialer { return cutAfterPolicy{d, left, dialled} }, mayViolate: true})
+	b = start(t, setup{dialer: func(d *NetDialer) Dialer { return cutAfterPolicy{d, left, dialled} }, mayViolate: true})
 	b.ensure()
 	b.same(b.untilTrouble(v1.ReasonDialFailed), "no more")
 	b.settles(b.session().Apply("demo:c1", 0), decision.Outcome{Failure: v1.CauseRegistrationGone})

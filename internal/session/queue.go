@@ -137,7 +137,7 @@ func (s *Session) answered(channelID string, q *queue, op *Operation, result jso
 			r.err = err
 		} else if other, is := opened.Substituted(channelID); is {
 			r.substituted = true
-			s.reportSubstitution(channelID, other)
+			s.substituted(channelID, other)
 		} else if op.history > 0 {
 			fetched = History{Count: len(opened.History), Truncated: opened.HistoryTruncated}
 		}
@@ -171,6 +171,18 @@ func (s *Session) answered(channelID string, q *queue, op *Operation, result jso
 		s.window.again(q.class(), s.turn(channelID, q))
 	default:
 		s.awaitTurn(channelID, q)
+	}
+}
+
+// substituted reports that the connector opened another channel than it was asked to, and has that
+// one closed if it is decided closed (semantics §8.6). A close can't be substituted in turn.
+func (s *Session) substituted(asked, opened string) {
+	s.notify.Event(s.connector, EventOpenSubstituted, "asked to open "+printable(asked)+
+		", the connector opened "+printable(opened)+"; nothing of its answer was used")
+	key := s.key(opened)
+	if s.entries[opened] != nil && s.decisions.Record(key).Decided() && !s.decisions.WantsOpen(key) {
+		s.enqueue(opened, catchUp, 0)
+		s.wakeChannel(opened)
 	}
 }
 

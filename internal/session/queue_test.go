@@ -111,8 +111,8 @@ func superseding(t *testing.T, n int) (*bench, *Operation) {
 func TestRegistrationMeetsWork(t *testing.T) {
 	t.Run("F03 removed and added elsewhere while a close is in flight", func(t *testing.T) {
 		b := start(t, setup{Options: demo(1)}).owned(always)
-		b.c.Once(connector.On("channels/close", "demo:c1").HeldAt("close"))
-		b.up()
+		b.c.Once(connector.On("channels/close", "demo:c1").HeldAt("close").Beside())
+		b.listed()
 		b.held("close", 1)
 		op := b.apply(v1.StateOpen, "demo:c1")
 		_, err := b.c.Remove(b.ctx, connector.AsRequest, "demo:c1")

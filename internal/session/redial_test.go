@@ -103,9 +103,10 @@ func TestReconfigured(t *testing.T) {
 	t.Run("the same, made anew", func(t *testing.T) {
 		b := start(t, setup{Options: demo(1), config: func(c *Config) { c.Deny = []string{"tools"} }}).owned(always).registered()
 		b.ensure(func(c *Config) { c.Deny = []string{"tools"} })
-		b.ensure(func(c *Config) { c.Window = 1 })
+		b.ensure(func(c *Config) { c.Window, c.Handshakes = 1, 1 }) // as its status tells by now
 		b.settles(b.apply(v1.StateOpen, "demo:c1"), ok)
 		b.same(b.c.Status().Connections, 1)
+		b.same(b.snapshot().Generation, int64(1))
 	})
 	t.Run("a target that merely vanished keeps the connection", func(t *testing.T) {
 		clk := newClock()
@@ -137,7 +138,7 @@ func TestReconfigured(t *testing.T) {
 	})
 	t.Run("while it is dialled", func(t *testing.T) {
 		gate := &gatedDialer{dialling: make(chan Target, 4), open: make(chan struct{})}
-		b := start(t, setup{Options: demo(1), dialer: func(d *WebSocketDialer) Dialer { gate.Dialer = d; return gate }}).owned(always)
+		b := start(t, setup{Options: demo(1), dialer: func(d *NetDialer) Dialer { gate.Dialer = d; return gate }}).owned(always)
 		target := b.config.Target
 		b.ensure(func(c *Config) { c.Target.Path = "/nothing" })
 		b.same((<-gate.dialling).Path, "/nothing")

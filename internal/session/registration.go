@@ -25,8 +25,10 @@ type entry struct {
 	// failure is how the last operation ended, if nothing has been confirmed since.
 	failure       *decision.Outcome
 	failedOpening bool
-	// ticket is the entry's place in a registration that has not been recorded yet.
+	// ticket is the entry's place in a registration that has not been recorded yet, and batch that
+	// registration until all of it is, and its channels are applied.
 	ticket *Ticket
+	batch  *batch
 }
 
 // confirm notes what the transport is, or that nobody knows. Whatever failed before is past.
@@ -42,8 +44,6 @@ type batch struct {
 	connection int64
 	tickets    []*Ticket
 	pending    int
-	// selected are the labels of the channels that the policy opened now.
-	selected []string
 	// onlyDue leaves out channels that already are what they should be: nothing was registered
 	// anew, only the rules changed (semantics §5.4).
 	onlyDue bool
@@ -56,6 +56,8 @@ type Ticket struct {
 	entry     uint64
 	open      bool // not settled yet
 	apply     bool
+	// label is what the notice calls the channel, if the policy opened it now.
+	label string
 }
 
 // Recorded says that what the registration makes of the channel is stored (or needed no storing),
@@ -64,17 +66,15 @@ func (t *Ticket) Recorded(apply, notice bool) {
 	s := t.batch.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if notice {
+		t.label = s.label(t.channelID)
+	}
 	if !t.open {
-		if notice {
-			// The registration went on without the channel; its record says that the notice is given.
-			s.notify.PolicyNotice(s.name(), []string{s.label(t.channelID)})
-		}
+		// The registration went on without the channel, but its record says that the notice is given.
+		s.giveNotice([]*Ticket{t})
 		return
 	}
 	t.apply = apply
-	if notice {
-		t.batch.selected = append(t.batch.selected, s.label(t.channelID))
-	}
 	t.settle()
 }
 
@@ -105,9 +105,12 @@ func (t *Ticket) settle() {
 // release gives the notice and has the channels applied, in listed order.
 func (b *batch) release() {
 	s := b.session
-	if len(b.selected) > 0 {
-		s.notify.PolicyNotice(s.name(), b.selected) // whatever has become of the connection: the records say so
+	for _, t := range b.tickets {
+		if e := s.entries[t.channelID]; e != nil && e.batch == b {
+			e.batch = nil
+		}
 	}
+	s.giveNotice(b.tickets) // whatever has become of the connection: the records say that it is given
 	if s.conn == nil || b.connection != s.connection {
 		return // the connection that registered them is gone; the next one registers anew
 	}
@@ -129,6 +132,19 @@ func (b *batch) release() {
 	}
 }
 
+// giveNotice names the channels that the policy opened, as far as nobody has decided otherwise since.
+func (s *Session) giveNotice(tickets []*Ticket) {
+	var labels []string
+	for _, t := range tickets {
+		if t.label != "" && s.decisions.WantsOpen(s.key(t.channelID)) {
+			labels = append(labels, t.label)
+		}
+	}
+	if len(labels) > 0 {
+		s.notify.PolicyNotice(s.name(), labels)
+	}
+}
+
 // due reports whether a channel is not, or not certainly, what is decided.
 func (s *Session) due(channelID string, e *entry) bool {
 	want := v1.TransportClosed
@@ -138,8 +154,8 @@ func (s *Session) due(channelID string, e *entry) bool {
 	return e.transport != want || s.queues[channelID] != nil
 }
 
-// declare makes new entries for the descriptors and opens a batch for them. s.mu is held.
-func (s *Session) declare(descriptors []mcpl.Descriptor) {
+// enter makes new entries for the descriptors, and returns their ids. s.mu is held.
+func (s *Session) enter(descriptors []mcpl.Descriptor) []string {
 	ids := make([]string, 0, len(descriptors))
 	for _, d := range descriptors {
 		old := s.entries[d.ID]
@@ -152,10 +168,11 @@ func (s *Session) declare(descriptors []mcpl.Descriptor) {
 			s.drop(old)
 		}
 		s.entries[d.ID] = e
+		delete(s.removed, d.ID)
 		ids = append(ids, d.ID)
 	}
 	s.makeRoom()
-	s.admit(ids, false)
+	return ids
 }
 
 // makeRoom gives channels up that are not declared, oldest first, while there are more than allowed.
@@ -188,7 +205,7 @@ func (s *Session) admit(ids []string, onlyDue bool) {
 			e.ticket.settle()
 		}
 		t := &Ticket{batch: b, channelID: id, entry: e.id, open: true}
-		e.ticket = t
+		e.ticket, e.batch = t, b
 		b.tickets = append(b.tickets, t)
 	}
 	b.pending = len(b.tickets)
@@ -211,6 +228,9 @@ func (s *Session) remove(id string) bool {
 	if s.refused[id] {
 		delete(s.refused, id)
 		s.wakeConnector()
+	}
+	if s.removed != nil && len(s.removed) < maxRemembered {
+		s.removed[id] = true
 	}
 	e := s.entries[id]
 	if e == nil {
@@ -271,9 +291,12 @@ func (s *Session) list() {
 
 // askList is the job that sends the question.
 func (s *Session) askList() bool {
+	if s.conn == nil {
+		return false
+	}
 	connection := s.connection
 	call := s.conn.Start(mcpl.MethodChannelsList, struct{}{}, s.timeout())
-	s.listing = listAsked
+	s.listing, s.removed = listAsked, map[string]bool{}
 	s.calls.Go(func() {
 		<-call.Done()
 		result, err := call.Result()
@@ -289,6 +312,7 @@ func (s *Session) askList() bool {
 		if err == nil && json.Unmarshal(result, &answer) == nil {
 			s.listed(answer.Channels)
 		}
+		s.removed = nil
 		if !once {
 			s.list()
 		}
@@ -304,7 +328,7 @@ func (s *Session) listed(list mcpl.DescriptorList) {
 	accepted, _ := s.check(list)
 	for _, d := range accepted {
 		named[d.ID] = true
-		if e := s.entries[d.ID]; e == nil || !s.declared(e) {
+		if e := s.entries[d.ID]; (e == nil || !s.declared(e)) && !s.removed[d.ID] {
 			added = append(added, d)
 		}
 	}
@@ -314,7 +338,7 @@ func (s *Session) listed(list mcpl.DescriptorList) {
 		}
 	}
 	if len(added) > 0 {
-		s.declare(added)
+		s.admit(s.enter(added), false)
 	}
 }
 

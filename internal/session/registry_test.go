@@ -50,6 +50,23 @@ func TestRemove(t *testing.T) {
 		b.same(settled, true)
 		b.must(b.c.WaitUntil(b.ctx, func() bool { return !b.c.Status().Connected }))
 	})
+	t.Run("F20 and made again: the old work is cancelled, the registration's own applies", func(t *testing.T) {
+		b := start(t, setup{Options: demo(2), config: func(c *Config) { c.Window = 1 }}).owned(always).registered()
+		b.c.Once(connector.On("channels/open", "demo:c1").HeldAt("pending"))
+		b.apply(v1.StateOpen, "demo:c1")
+		b.held("pending", 1)
+		old, waiting := b.session(), b.apply(v1.StateOpen, "demo:c2")
+		b.registry.Remove(name)
+		b.c.Reset()
+		b.decide(v1.StateClosed, "demo:c2")
+		b.ensure()
+		b.untilIs(v1.TransportOpen, "demo:c1")
+		b.untilIs(v1.TransportClosed, "demo:c2")
+		got, _, settled := old.Result(waiting)
+		b.same(got, missing)
+		b.same(settled, true)
+		b.sent("open demo:c1", "close demo:c2")
+	})
 	t.Run("while a dial waits", func(t *testing.T) {
 		b := start(t, setup{timing: Timing{time.Hour, time.Hour}})
 		b.must(b.c.Pause())
@@ -189,7 +206,7 @@ func TestConnectorMadeAnew(t *testing.T) {
 				}
 			}
 		}
-		b := start(t, setup{Options: demo(1), dialer: func(d *WebSocketDialer) Dialer { return tellingDialer{d, dialled} }, mayViolate: true})
+		b := start(t, setup{Options: demo(1), dialer: func(d *NetDialer) Dialer { return tellingDialer{d, dialled} }, mayViolate: true})
 		b.owned(always).registered()
 		for _, uid := range []types.UID{"2", "3", "4", "5"} {
 			b.c.Freeze() // it says no goodbye for some time

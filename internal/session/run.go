@@ -101,10 +101,12 @@ func (s *Session) serve(ctx context.Context, config Config) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if !s.establish(conn, peer, grant) {
+	changed := s.establish(conn, peer, grant)
+	if changed == nil {
 		<-conn.Done()
 		return true, &Failure{Reason: v1.ReasonConnectionLost, Err: conn.Err()}
 	}
+	s.calls.Go(func() { s.manifests(conn, changed) })
 	conn.Release()
 	for {
 		select {
@@ -140,6 +142,8 @@ func (s *Session) negotiate(ctx context.Context, conn *mcpl.Conn, deny []string)
 		Name:       hello.ServerInfo.Name,
 		Version:    hello.ServerInfo.Version,
 		Negotiated: v1.ReasonGranted,
+		Manifest:   digest(hello.Manifest),
+		Tools:      hello.Tools,
 	}
 	grant := mcpl.ComputeGrant(hello.Advertised, deny)
 	receipt, err := mcpl.NegotiatePolicy(ctx, conn, grant, mcpl.DeniedPaths(hello.Advertised, grant))
@@ -163,23 +167,24 @@ func (s *Session) negotiate(ctx context.Context, conn *mcpl.Conn, deny []string)
 	return peer, grant, nil
 }
 
-// establish makes a negotiated connection the one that everything goes over. It reports whether that
-// still stands: lost is called once, and before this there is nothing to lose.
-func (s *Session) establish(conn *mcpl.Conn, peer Peer, grant mcpl.Grant) bool {
+// establish makes a negotiated connection the one that everything goes over, and returns what tells
+// that the connector's manifest has changed: nil where the connection has ended meanwhile. lost is
+// called once, and before this there is nothing to lose.
+func (s *Session) establish(conn *mcpl.Conn, peer Peer, grant mcpl.Grant) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if conn.Err() != nil {
-		return false
+		return nil
 	}
 	s.conn, s.peer, s.grant = conn, peer, grant
+	s.manifestChanged = make(chan struct{}, 1)
 	s.connection++
 	s.state, s.trouble, s.upSince = v1.ConnectorUp, Trouble{}, s.clock.Now()
-	s.window.clear()
 	s.wakeConnector()
 	for _, id := range s.order {
 		s.notify.Channel(s.key(id))
 	}
-	return true
+	return s.manifestChanged
 }
 
 // lost empties the grant and confirms nothing any more. The connection calls it before it rejects
@@ -190,20 +195,15 @@ func (s *Session) lost() {
 	if s.conn == nil {
 		return // it ended before the handshake did
 	}
-	s.conn, s.grant, s.listing = nil, mcpl.Grant{}, notListing
+	s.conn, s.grant, s.listing, s.removed = nil, mcpl.Grant{}, notListing, nil
 	s.state, s.disturbedAt = v1.ConnectorReconnecting, s.clock.Now()
-	s.window.clear()
 	for _, id := range s.order {
 		e := s.entries[id]
 		e.confirm(v1.TransportUnconfirmed)
 		s.drop(e)
 		s.notify.Channel(s.key(id))
 	}
-	for id, q := range s.queues {
-		if q.operations[0].sent == nil {
-			s.send(id, q) // every operation that waits settles: there is no connection
-		}
-	}
+	s.window.drain()
 	s.wakeConnector()
 }
 

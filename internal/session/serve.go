@@ -42,6 +42,13 @@ func (s *Session) ServeRequest(_ context.Context, method string, params json.Raw
 // ServeNotification takes one notification. Some connectors register by one (semantics §13.26).
 func (s *Session) ServeNotification(ctx context.Context, method string, params json.RawMessage) {
 	switch method {
+	case mcpl.MethodManifestChanged:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		select {
+		case s.manifestChanged <- struct{}{}:
+		default: // a fetch is due already, and will bring this change, too
+		}
 	case mcpl.MethodChannelsRegister, mcpl.MethodChannelsChanged:
 		if answer := s.ServeRequest(ctx, method, params); answer.Then != nil {
 			answer.Then()
@@ -59,14 +66,15 @@ func (s *Session) serveRegister(params json.RawMessage) mcpl.Answer {
 	clear(s.refused)
 	accepted, verdicts := s.check(p.Channels)
 	s.tellRejected(p.Channels, verdicts)
+	ids := s.enter(accepted)
 	return mcpl.Answer{Result: mcpl.NewRegisterResult(verdicts), Then: func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.conn == nil {
 			return
 		}
-		s.notify.Event(s.connector, EventChannelsRegistered, fmt.Sprintf("the connector registered %d channels", len(accepted)))
-		s.declare(accepted)
+		s.notify.Event(s.connector, EventChannelsRegistered, fmt.Sprintf("the connector registered %d channels", len(ids)))
+		s.admit(ids, false)
 		s.list()
 	}}
 }
@@ -87,14 +95,15 @@ func (s *Session) serveChanged(params json.RawMessage) mcpl.Answer {
 	}
 	accepted, added := s.check(p.Added)
 	s.tellRejected(p.Added, added)
-	if len(accepted) > 0 {
-		s.notify.Event(s.connector, EventChannelsChanged, fmt.Sprintf("the connector added %d channels", len(accepted)))
+	ids := s.enter(accepted)
+	if len(ids) > 0 {
+		s.notify.Event(s.connector, EventChannelsChanged, fmt.Sprintf("the connector added %d channels", len(ids)))
 	}
 	return mcpl.Answer{Result: mcpl.ChangedResult{Results: append(verdicts, added...)}, Then: func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.conn != nil && len(accepted) > 0 {
-			s.declare(accepted)
+		if s.conn != nil && len(ids) > 0 {
+			s.admit(ids, false)
 		}
 	}}
 }
@@ -135,7 +144,7 @@ func (s *Session) check(list mcpl.DescriptorList) ([]mcpl.Descriptor, []mcpl.Ver
 		case v.Accepted:
 			accepted = append(accepted, list[i].Descriptor)
 			delete(s.refused, v.ID)
-		case !malformed(list[i], v) && len(s.refused) < maxRefused:
+		case !malformed(list[i], v) && len(s.refused) < maxRemembered:
 			s.refused[v.ID] = true
 		}
 	}

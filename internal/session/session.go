@@ -76,6 +76,8 @@ type Session struct {
 	connection int64
 	grant      mcpl.Grant
 	peer       Peer
+	// manifestChanged has the manifest of the established connection fetched again.
+	manifestChanged chan struct{}
 
 	entries  map[string]*entry
 	order    []string // ids of entries, in the order in which they were first registered
@@ -83,7 +85,9 @@ type Session struct {
 	queues   map[string]*queue
 	window   window
 	listing  listing
-	// refused are channels that the connector offered beyond what it may have, at most maxRefused.
+	// removed are channels that were removed since the list was asked for, which may still name them.
+	removed map[string]bool
+	// refused are channels that the connector offered beyond what it may have.
 	refused map[string]bool
 }
 
@@ -103,6 +107,8 @@ type Config struct {
 	// Admission stands for all that decides which channels are admitted; when it changes, the
 	// declared channels are judged again.
 	Admission string
+	// DialAt, when it changes, ends the wait before the next dial.
+	DialAt string
 	// Handshakes is how many there were before this session.
 	Handshakes int64
 }
@@ -113,6 +119,8 @@ type Peer struct {
 	Negotiated    string // a reason of the condition Negotiated
 	Capabilities  []string
 	Unavailable   []string
+	Manifest      string // its manifest's digest
+	Tools         bool   // it has tools, which the manifest does not say
 }
 
 // Trouble is why there is no connection.
@@ -136,12 +144,13 @@ type Snapshot struct {
 	Registered, Open, Outstanding int
 	// TunedOut counts channels that are decided so, Unsettled those not confirmed to be what is decided.
 	TunedOut, Unsettled int
-	// Refused counts the channels that the connector offered beyond its limit, up to maxRefused.
+	// Refused counts the channels that the connector offered beyond its limit, up to maxRemembered.
 	Refused int
 }
 
-// maxRefused is how many refused channels are counted: one whose offers never end is not remembered for ever.
-const maxRefused = 1000
+// maxRemembered bounds what is remembered of channels that are not registered: a connector may name
+// new ones without end.
+const maxRemembered = 1000
 
 // Channel is what is known of one channel now.
 type Channel struct {
@@ -157,6 +166,8 @@ type Channel struct {
 	InFlight              bool
 	Failure               *decision.Outcome
 	FailedOpening         bool
+	// Registering says that its registration is not recorded and applied yet.
+	Registering bool
 	// Ticket is the channel's place in a registration that waits for its decision to be recorded.
 	Ticket *Ticket
 }
@@ -174,7 +185,7 @@ func (s *Session) Snapshot() Snapshot {
 		if e.transport == v1.TransportOpen {
 			snap.Open++
 		}
-		if e.ticket != nil || s.queues[id] != nil {
+		if e.batch != nil || s.queues[id] != nil {
 			snap.Outstanding++
 		}
 		record := s.decisions.Record(s.key(id))
@@ -203,6 +214,7 @@ func (s *Session) Channel(channelID string) Channel {
 	if e := s.entries[channelID]; e != nil {
 		c.Registered, c.PushKnown, c.Descriptor = true, e.pushKnown, e.descriptor
 		c.Transport, c.Failure, c.FailedOpening, c.Ticket = e.transport, e.failure, e.failedOpening, e.ticket
+		c.Registering = e.batch != nil
 	}
 	return c
 }
@@ -213,6 +225,16 @@ func (s *Session) Apply(channelID string, history int) *Operation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.enqueue(channelID, people, history)
+}
+
+// Last is the newest operation of a channel, nil where nothing is outstanding.
+func (s *Session) Last(channelID string) *Operation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q := s.queues[channelID]; q != nil {
+		return q.operations[len(q.operations)-1]
+	}
+	return nil
 }
 
 // Serve says whether a Channel object stands for a channel, where only such channels are served.
@@ -247,7 +269,7 @@ func (s *Session) configure(c Config) {
 		s.readmit()
 	}
 	s.window.pump()
-	if old.Target != c.Target || !slices.Equal(old.Deny, c.Deny) {
+	if old.Target != c.Target || !slices.Equal(old.Deny, c.Deny) || old.DialAt != c.DialAt {
 		select {
 		case s.kick <- struct{}{}:
 		default: // the loop has been woken already, and reads the newest configuration
@@ -267,11 +289,6 @@ func (s *Session) wakeChannel(channelID string) {
 }
 
 func (s *Session) wakeConnector() { s.notify.Connector(s.connector) }
-
-func (s *Session) reportSubstitution(asked, answered string) {
-	s.notify.Event(s.connector, EventOpenSubstituted, "asked to open "+printable(asked)+
-		", the connector opened "+printable(answered)+"; nothing of its answer was used")
-}
 
 // printable is an id as it may stand in a message: as it is if it is short and plain, else described.
 func printable(id string) string {

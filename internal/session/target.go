@@ -17,6 +17,8 @@ type Target struct {
 	PodUID  types.UID
 	URL     string
 	Path    string
+	// TCP says that messages are lines on a bare connection to Address, not frames of a WebSocket.
+	TCP bool
 
 	// TokenSecret and TokenKey name the bearer token; empty for none.
 	TokenSecret, TokenKey string

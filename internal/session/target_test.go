@@ -51,7 +51,7 @@ func TestDeniedIP(t *testing.T) {
 }
 
 func TestCheckAddress(t *testing.T) {
-	d := &WebSocketDialer{AllowedNetworks: []*net.IPNet{network("10.0.0.0/8")}}
+	d := &NetDialer{AllowedNetworks: []*net.IPNet{network("10.0.0.0/8")}}
 	for address, allowed := range map[string]bool{
 		"1.1.1.1:443": true, "10.0.0.1:80": true, "[2606:4700::1111]:443": true,
 		"127.0.0.1:80": false, "[fe80::1%eth0]:80": false, "[::1]:80": false, "10.0.0.1": false, "localhost:80": false, "": false,

@@ -54,5 +54,11 @@ func (w *window) next() job {
 	return nil
 }
 
-// clear forgets everything that waits or is in flight: the connection is gone.
-func (w *window) clear() { *w = window{size: w.size} }
+// drain gives everything that waits its turn at once: there is no connection, so that nothing can
+// be sent, and whatever has its turn settles.
+func (w *window) drain() {
+	w.inFlight = 0
+	for j := w.next(); j != nil; j = w.next() {
+		j()
+	}
+}

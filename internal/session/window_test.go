@@ -108,15 +108,17 @@ func TestWindow(t *testing.T) {
 			g.answered(1)
 			g.went(t, "c")
 		},
-		"clear forgets all but the size": func(t *testing.T, g *gang) {
-			g.add(people, "a", "b", "c")
-			g.add(catchUp, "d")
+		"drain gives everything that waits its turn, and what that adds": func(t *testing.T, g *gang) {
+			g.add(people, "a", "b")
+			g.add(catchUp, "c")
 			g.pump()
 			g.went(t, "a", "b")
-			g.clear()
-			g.add(catchUp, "e", "f", "g")
-			g.pump()
-			g.went(t, "e", "f")
+			g.window.add(people, func() bool { g.add(catchUp, "d"); return false })
+			g.drain()
+			g.went(t, "c", "d")
+			if g.inFlight != 0 {
+				t.Errorf("%d in flight", g.inFlight)
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) { test(t, &gang{window: window{size: 2}}) })

@@ -109,6 +109,21 @@ func TestChannelRules(t *testing.T) {
 			admits:  each("spec.decisionHistoryLimit", 100),
 			refuses: each("spec.decisionHistoryLimit", 101),
 		},
+		"an undecided channel is admitted or it is not": {
+			covers:  "spec.admission enum",
+			admits:  each("spec.admission", "Open", "Closed"),
+			refuses: each("spec.admission", "TunedOut", "", "closed"),
+		},
+		"publishing is allowed or forbidden": {
+			covers:  "spec.publishing enum",
+			admits:  each("spec.publishing", "Allowed", "Forbidden"),
+			refuses: each("spec.publishing", "Denied", ""),
+		},
+		"a deletion retains or closes": {
+			covers:  "spec.deletionPolicy enum",
+			admits:  each("spec.deletionPolicy", "Retain", "Close"),
+			refuses: each("spec.deletionPolicy", "Delete", ""),
+		},
 		"a registration is one of three": {
 			covers:  "status.registration enum",
 			step:    onStatus,
@@ -138,7 +153,30 @@ func TestChannelRules(t *testing.T) {
 		"a decision has a revision": without("revision"),
 	}
 	maps.Copy(rules, referenceRules("status.decision.decisionRef", onStatus, decided))
+	maps.Copy(rules, holdRules())
 	check(t, "channels", channel, rules)
+}
+
+// holdRules are those of a hold, on a Channel or on a Connector.
+func holdRules() map[string]rule {
+	return map[string]rule{
+		"a hold has a state": {
+			covers:  "spec.hold.state required",
+			admits:  each("spec.hold.state", "Closed"),
+			refuses: each("spec.hold", map[string]any{}, map[string]any{"reason": "incident 4711"}),
+		},
+		"a hold keeps closed, and nothing else": {
+			covers:  "spec.hold.state enum",
+			admits:  each("spec.hold.state", "Closed"),
+			refuses: each("spec.hold.state", "Open", "TunedOut", ""),
+		},
+		"a hold's reason has at most 256 characters": {
+			covers:  "spec.hold.reason maxLength",
+			start:   set("spec.hold.state", "Closed"),
+			admits:  each("spec.hold.reason", letters(256), ""),
+			refuses: each("spec.hold.reason", letters(257)),
+		},
+	}
 }
 
 // referenceRules are those of a reference to the object that asked for a decision. start makes

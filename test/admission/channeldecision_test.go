@@ -16,7 +16,7 @@ spec:
 `
 
 // narrowed are the values of an enum that the type admits and another rule refuses.
-var narrowed = map[string][]string{"spec.source enum": othersThan(closers...)}
+var narrowed = map[string][]string{"spec.source enum": othersThan(append(closers, "InvitationDeclined")...)}
 
 // closers are the sources that may close.
 var closers = []any{"AgentTool", "ModuleTool", "SubscriptionGC", "Housekeeping"}
@@ -35,6 +35,12 @@ func othersThan(some ...any) []string {
 // from is a decision of the kind and source.
 func from(kind, source string) edits { return set("spec.decision", kind, "spec.source", source) }
 
+// declined is a decline, and acknowledged is what it shows to whoever wrote the invitation.
+var (
+	declined     = from("Decline", "InvitationDeclined")
+	acknowledged = set("spec.acknowledge", map[string]any{"messageID": "1204", "text": "🙏"})
+)
+
 // fromEach is a decision of the kind for each source.
 func fromEach(kind string, all ...any) []edits {
 	var each []edits
@@ -51,7 +57,7 @@ func TestChannelDecisionRules(t *testing.T) {
 	server := func(serverID string) edits {
 		return set("spec.channelRef", map[string]any{"serverID": serverID, "channelID": "discord:111:222"})
 	}
-	var notOpeners, notClosers []edits
+	var notOpeners, notClosers, notDecliners []edits
 	for _, source := range sources {
 		if source != "AgentTool" {
 			notOpeners = append(notOpeners, from("Open", source.(string)))
@@ -59,16 +65,23 @@ func TestChannelDecisionRules(t *testing.T) {
 		if !slices.Contains(closers, source) {
 			notClosers = append(notClosers, from("Close", source.(string)))
 		}
+		if source != "InvitationDeclined" {
+			notDecliners = append(notDecliners, from("Decline", source.(string)))
+		}
 	}
 	claimed := set("spec.lease", "Claimed")
 	check(t, "channeldecisions", decision, map[string]rule{
-		"a spec is there":                  required("spec"),
-		"a channel is named":               required("spec.channelRef"),
-		"a decision is asked for":          required("spec.decision"),
-		"a source is named":                required("spec.source"),
-		"who decides is named":             required("spec.decidedBy"),
-		"a history has a limit":            {covers: "spec.history.limit required", admits: each("spec.history.limit", 20), refuses: each("spec.history", map[string]any{})},
-		"a decision is an open or a close": {covers: "spec.decision enum", admits: each("spec.decision", "Open", "Close"), refuses: each("spec.decision", "Decline", "open", "")},
+		"a spec is there":         required("spec"),
+		"a channel is named":      required("spec.channelRef"),
+		"a decision is asked for": required("spec.decision"),
+		"a source is named":       required("spec.source"),
+		"who decides is named":    required("spec.decidedBy"),
+		"a history has a limit":   {covers: "spec.history.limit required", admits: each("spec.history.limit", 20), refuses: each("spec.history", map[string]any{})},
+		"a decision is an open, a close or a decline": {
+			covers:  "spec.decision enum",
+			admits:  one(from("Open", "AgentTool"), from("Close", "AgentTool"), declined),
+			refuses: each("spec.decision", "Declined", "TuneOut", "open", ""),
+		},
 		"a decision stays made": {
 			covers: "spec can not be changed: a decision that was made stays made; make another ChannelDecision",
 			step:   onUpdate,
@@ -79,6 +92,8 @@ func TestChannelDecisionRules(t *testing.T) {
 				set("spec.requestedBy", "jane@example.org"),
 				set("spec.history.limit", 5),
 				set("spec.ttlSecondsAfterFinished", 1),
+				set("spec.deadlineSeconds", 1),
+				declined,
 				set("spec.channelRef.name", "discord-dev"),
 				pair("discord:111:222"),
 			),
@@ -93,9 +108,14 @@ func TestChannelDecisionRules(t *testing.T) {
 			admits:  fromEach("Close", closers...),
 			refuses: notClosers,
 		},
+		"an invitation is declined": {
+			covers:  "spec.source of a Decline must be InvitationDeclined",
+			admits:  one(declined),
+			refuses: notDecliners,
+		},
 		"a source is in the vocabulary": {
 			covers:  "spec.source enum",
-			admits:  fromEach("Close", closers...),
+			admits:  append(fromEach("Close", closers...), declined),
 			refuses: each("spec.source", "Agent", ""),
 		},
 		"a machine that closes may claim a lease": {
@@ -103,6 +123,7 @@ func TestChannelDecisionRules(t *testing.T) {
 			admits: one(join(claimed, from("Close", "SubscriptionGC")), join(claimed, from("Close", "Housekeeping"))),
 			refuses: one(
 				claimed, join(claimed, from("Close", "AgentTool")), join(claimed, from("Close", "ModuleTool")),
+				join(claimed, declined),
 			),
 		},
 		"a lease is claimed or not there": {
@@ -115,7 +136,49 @@ func TestChannelDecisionRules(t *testing.T) {
 			covers:  "spec.history can be asked for only by an Open",
 			start:   set("spec.history.limit", 20),
 			admits:  fromEach("Open", "AgentTool"),
-			refuses: fromEach("Close", closers...),
+			refuses: append(fromEach("Close", closers...), declined),
+		},
+		"a decline is acknowledged, and nothing else": {
+			covers:  "spec.acknowledge can be asked for only by a Decline",
+			start:   acknowledged,
+			admits:  one(declined),
+			refuses: append(fromEach("Close", closers...), from("Open", "AgentTool")),
+		},
+		"an acknowledgement has a message": {
+			covers:  "spec.acknowledge.messageID required",
+			start:   join(declined, acknowledged),
+			admits:  one(edits{}),
+			refuses: one(unset("spec.acknowledge.messageID"), set("spec.acknowledge", map[string]any{})),
+		},
+		"an acknowledgement's message is not empty": {
+			covers:  "spec.acknowledge.messageID minLength",
+			start:   join(declined, acknowledged),
+			admits:  each("spec.acknowledge.messageID", "1"),
+			refuses: each("spec.acknowledge.messageID", ""),
+		},
+		"an acknowledgement's message has at most 256 characters": {
+			covers:  "spec.acknowledge.messageID maxLength",
+			start:   join(declined, acknowledged),
+			admits:  each("spec.acknowledge.messageID", letters(256)),
+			refuses: each("spec.acknowledge.messageID", letters(257)),
+		},
+		"an acknowledgement has a text": {
+			covers:  "spec.acknowledge.text required",
+			start:   join(declined, acknowledged),
+			admits:  one(edits{}),
+			refuses: one(unset("spec.acknowledge.text")),
+		},
+		"an acknowledgement's text is not empty": {
+			covers:  "spec.acknowledge.text minLength",
+			start:   join(declined, acknowledged),
+			admits:  each("spec.acknowledge.text", "🙏"),
+			refuses: each("spec.acknowledge.text", ""),
+		},
+		"an acknowledgement's text has at most 512 characters": {
+			covers:  "spec.acknowledge.text maxLength",
+			start:   join(declined, acknowledged),
+			admits:  each("spec.acknowledge.text", letters(512)),
+			refuses: each("spec.acknowledge.text", letters(513)),
 		},
 		"at least one earlier message": {
 			covers:  "spec.history.limit minimum",
@@ -159,6 +222,12 @@ func TestChannelDecisionRules(t *testing.T) {
 			admits:  one(server(letters(45))),
 			refuses: one(server(letters(46))),
 		},
+		"a serverID is a DNS label": {
+			covers:  "spec.channelRef.serverID pattern",
+			start:   server("a"),
+			admits:  each("spec.channelRef.serverID", "discord", "0", "a-9"),
+			refuses: each("spec.channelRef.serverID", "Discord", "-a", "a-", "a.b", "a:b", "a/b", "a\n"),
+		},
 		"a channelID is not empty": {
 			covers:  "spec.channelRef.channelID minLength",
 			admits:  one(pair("a")),
@@ -185,6 +254,11 @@ func TestChannelDecisionRules(t *testing.T) {
 			admits:  each("spec.decidedBy", letters(512)),
 			refuses: each("spec.decidedBy", letters(513)),
 		},
+		"decidedBy has no control characters": {
+			covers:  "spec.decidedBy pattern",
+			admits:  each("spec.decidedBy", "scout", `system:serviceaccount:a "b" \ c`, "jane@example.org", "Küche/👀"),
+			refuses: each("spec.decidedBy", append(controls, "\u0080", "a\u009b31m")...),
+		},
 		"requestedBy is not empty": {
 			covers:  "spec.requestedBy minLength",
 			admits:  each("spec.requestedBy", adminName),
@@ -195,6 +269,21 @@ func TestChannelDecisionRules(t *testing.T) {
 			admits:  each("spec.requestedBy", adminName),
 			refuses: each("spec.requestedBy", letters(513)),
 		},
+		"requestedBy has no control characters": {
+			covers:  "spec.requestedBy pattern",
+			admits:  each("spec.requestedBy", adminName),
+			refuses: each("spec.requestedBy", append(controls, "\u0080", "a\u009b31m")...),
+		},
+		"a decision may wait no time for its channel": {
+			covers:  "spec.deadlineSeconds minimum",
+			admits:  each("spec.deadlineSeconds", 0),
+			refuses: each("spec.deadlineSeconds", -1),
+		},
+		"a decision waits at most a week for its channel": {
+			covers:  "spec.deadlineSeconds maximum",
+			admits:  each("spec.deadlineSeconds", 604800),
+			refuses: each("spec.deadlineSeconds", 604801),
+		},
 		"a finished decision may be kept no time": {
 			covers:  "spec.ttlSecondsAfterFinished minimum",
 			admits:  each("spec.ttlSecondsAfterFinished", 0),
@@ -204,14 +293,30 @@ func TestChannelDecisionRules(t *testing.T) {
 			covers: "status.result enum",
 			step:   onStatus,
 			admits: each("status.result",
-				"Opened", "AlreadyOpen", "Reconciled", "Closed", "AlreadyClosed", "Refused", "Superseded", "Failed"),
-			refuses: each("status.result", "Declined", ""),
+				"Opened", "AlreadyOpen", "Reconciled", "Closed", "AlreadyClosed", "RemainedClosed", "Declined", "Replaced",
+				"Refused", "Superseded", "Failed"),
+			refuses: each("status.result", "Decline", ""),
 		},
 		"a cause has at most 64 characters": {
 			covers:  "status.cause maxLength",
 			step:    onStatus,
 			admits:  each("status.cause", letters(64)),
 			refuses: each("status.cause", letters(65)),
+		},
+		"an acknowledgement ends in one of three ways": {
+			covers:  "status.acknowledgement.state enum",
+			step:    onStatus,
+			admits:  each("status.acknowledgement.state", "Acknowledged", "Failed", "Interrupted"),
+			refuses: each("status.acknowledgement.state", "Posted", ""),
+		},
+		"an acknowledgement's end is known": {
+			covers: "status.acknowledgement.state required",
+			step:   onStatus,
+			admits: one(set(
+				"status.acknowledgement.state", "Failed",
+				"status.acknowledgement.representation", "reaction", "status.acknowledgement.message", "It was late.",
+			)),
+			refuses: one(unset("status.acknowledgement.state"), set("status.acknowledgement", map[string]any{})),
 		},
 		"a history's result has a count": {
 			covers:  "status.history.count required",

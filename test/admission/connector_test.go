@@ -17,6 +17,21 @@ spec:
 // byURL turns the connector into one outside the cluster.
 func byURL(url string) edits { return set("spec.url", url, "spec.podSelector", absent) }
 
+// exists is an expression that selects by a label's presence.
+var exists = map[string]any{"key": "mcpl", "operator": "Exists"}
+
+// selecting is a selector of the two, each of which may be absent.
+func selecting(labels map[string]any, expressions []any) map[string]any {
+	selector := map[string]any{}
+	if labels != nil {
+		selector["matchLabels"] = labels
+	}
+	if expressions != nil {
+		selector["matchExpressions"] = expressions
+	}
+	return selector
+}
+
 // join makes one set of edits of several.
 func join(all ...edits) edits {
 	joined := edits{}
@@ -78,6 +93,17 @@ func TestConnectorRules(t *testing.T) {
 			covers:  oneEndpoint,
 			admits:  one(edits{}, byURL("ws://discord.example")),
 			refuses: one(set("spec.url", "ws://discord.example"), unset("spec.podSelector")),
+		},
+		"a pod is selected by something": {
+			covers: "spec.podSelector must not be empty: it would select every pod of the namespace",
+			admits: each("spec.podSelector",
+				selecting(map[string]any{"app": "discord-mcpl"}, nil), selecting(nil, []any{exists}),
+				selecting(map[string]any{"app": "discord-mcpl"}, []any{exists}),
+				selecting(map[string]any{}, []any{exists}), selecting(map[string]any{"app": ""}, []any{}),
+			),
+			refuses: each("spec.podSelector",
+				selecting(nil, nil), selecting(map[string]any{}, nil), selecting(nil, []any{}), selecting(map[string]any{}, []any{}),
+			),
 		},
 		"a connection is encrypted unless somebody accepts that it is not": {
 			covers: encrypted,
@@ -204,6 +230,7 @@ func TestConnectorRules(t *testing.T) {
 	}
 	maps.Copy(rules, transportRules())
 	maps.Copy(rules, policyRules())
+	maps.Copy(rules, holdRules())
 	check(t, "connectors", connector, rules)
 }
 

@@ -2,11 +2,41 @@ package admission
 
 // transportRules are those of spec.transport.
 func transportRules() map[string]rule {
+	tcp := set("spec.transport.type", "TCP")
+	token := set("spec.transport.tokenSecretRef.name", "discord-mcpl")
+	tls := set("spec.transport.tls.serverName", "discord-mcpl")
 	rules := map[string]rule{
-		"the transport is WebSocket": {
+		"the transport is WebSocket or TCP": {
 			covers:  "spec.transport.type enum",
-			admits:  each("spec.transport.type", "WebSocket"),
-			refuses: each("spec.transport.type", "TCP", ""),
+			admits:  each("spec.transport.type", "WebSocket", "TCP"),
+			refuses: each("spec.transport.type", "tcp", "UDP", ""),
+		},
+		"TCP is for a pod, in the open and without a token": {
+			covers: "spec.transport.type TCP has neither token nor encryption: it needs spec.podSelector and spec.transport.insecure," +
+				" and takes no spec.transport.tls and no spec.transport.tokenSecretRef",
+			admits: one(
+				tcp,
+				join(tcp, set("spec.transport.port", 9000)),
+				// All that TCP lacks is WebSocket's.
+				token, tls, byURL("wss://discord.example"), join(tls, set("spec.transport.insecure", false)),
+			),
+			refuses: one(
+				join(tcp, token),
+				join(tcp, tls),
+				join(tcp, tls, set("spec.transport.insecure", false)),
+				join(tcp, set("spec.transport.insecure", false)),
+				join(tcp, unset("spec.transport.insecure")),
+				join(tcp, byURL("ws://discord.example")),
+				join(tcp, byURL("wss://discord.example")),
+			),
+		},
+		"a connection that became TCP takes no token": {
+			covers: "spec.transport.type TCP has neither token nor encryption: it needs spec.podSelector and spec.transport.insecure," +
+				" and takes no spec.transport.tls and no spec.transport.tokenSecretRef",
+			step:    onUpdate,
+			start:   token,
+			admits:  one(edits{}, join(tcp, unset("spec.transport.tokenSecretRef"))),
+			refuses: one(token),
 		},
 		"a port's name has at most 63 characters": {
 			covers:  "spec.transport.port maxLength",

@@ -47,11 +47,17 @@ spec:
 	},
 	"a Channel that says nothing": {
 		plural: "channels", manifest: channel,
-		want: map[string]any{"spec.decisionHistoryLimit": 10},
+		want: map[string]any{
+			"spec.decisionHistoryLimit": 10, "spec.publishing": "Allowed", "spec.deletionPolicy": "Retain",
+			// What is absent stays so: the subscription decides, and nothing is held.
+			"spec.admission": nil, "spec.hold": nil,
+		},
 	},
 	"a ChannelDecision that says nothing": {
 		plural: "channeldecisions", manifest: decision,
-		want: map[string]any{"spec.ttlSecondsAfterFinished": 86400},
+		want: map[string]any{
+			"spec.ttlSecondsAfterFinished": 86400, "spec.deadlineSeconds": 3600, "spec.acknowledge": nil,
+		},
 	},
 	"a ChannelRecord with an entry": {
 		plural: "channelrecords", manifest: record,

@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,15 +36,38 @@ func install(ctx context.Context) error {
 			}
 		}
 	}
+	return inForce(ctx)
+}
+
+// inForce waits until each policy refuses what it is for.
+func inForce(ctx context.Context) error {
 	// A requestedBy that is nobody's name is refused to everyone, the administrator included.
 	forged := object(decision).with(set("metadata.namespace", "default", "spec.requestedBy", "nobody at all"))
-	return eventually(ctx, func(ctx context.Context) error {
-		err := admin.Create(ctx, forged.DeepCopy(), client.DryRunAll)
-		if apierrors.IsForbidden(err) {
-			return nil
+	// A hold is refused to whoever may do no more than edit.
+	const editor = "an-editor"
+	if err := admin.Create(ctx, binding("default", editor, rbacv1.RoleRef{Kind: "ClusterRole", Name: "mcpl-editor"})); err != nil {
+		return err
+	}
+	edits, err := clientOf(editor)
+	if err != nil {
+		return err
+	}
+	held := object(channel).with(set("metadata.namespace", "default", "spec.hold.state", "Closed"))
+	for policy, try := range map[string]func(context.Context) error{
+		"mcpl-channeldecision-names": func(ctx context.Context) error { return admin.Create(ctx, forged.DeepCopy(), client.DryRunAll) },
+		"mcpl-hold":                  func(ctx context.Context) error { return edits.Create(ctx, held.DeepCopy(), client.DryRunAll) },
+	} {
+		if err := eventually(ctx, func(ctx context.Context) error {
+			err := try(ctx)
+			if apierrors.IsForbidden(err) && strings.Contains(err.Error(), policy) {
+				return nil
+			}
+			return fmt.Errorf("the policy %s is not in force: %w", policy, errors.Join(errors.New("it did not refuse"), err))
+		}); err != nil {
+			return err
 		}
-		return fmt.Errorf("the policies are not in force: a forged requestedBy gave %w", errors.Join(errors.New("no refusal"), err))
-	})
+	}
+	return nil
 }
 
 // manifests reads the objects in a folder's files, whatever its kustomization lists: a file that

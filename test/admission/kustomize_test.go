@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -144,6 +145,7 @@ func TestSamples(t *testing.T) {
 	if err := scout.Create(t.Context(), other.Unstructured, client.DryRunAll); !apierrors.IsForbidden(err) {
 		t.Errorf("scout makes a Channel: %v", err)
 	}
+	checkExamples(t, map[string]client.Client{"Channel": admin, "ChannelDecision": scout})
 	manager := "system:serviceaccount:mcpl-system:mcpl-manager"
 	if err := eventually(t.Context(), func(ctx context.Context) error {
 		named, err := readsSecret(ctx, manager, "residents", "discord-mcpl")
@@ -158,5 +160,43 @@ func TestSamples(t *testing.T) {
 		if reads, err := readsSecret(t.Context(), manager, secret.namespace, secret.name); reads || err != nil {
 			t.Errorf("the manager reads the Secret %v: %v %v", secret, reads, err)
 		}
+	}
+}
+
+// example is a line of a manifest that a comment offers: a comment that says something has a blank first.
+var example = regexp.MustCompile(`(?m)^( *)#(\S|  )`)
+
+// checkExamples makes of the samples what their comments offer, each kind by the client of whom it is for.
+func checkExamples(t *testing.T, by map[string]client.Client) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(configDir, "samples", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	offered := map[string]int{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !example.Match(text) {
+			continue
+		}
+		all, err := decode(example.ReplaceAll(text, []byte("$1$2")))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, o := range all {
+			if held, decided := (obj{o}).at("spec.hold"), (obj{o}).at("spec.decision"); held != nil || decided == "Decline" {
+				offered[o.GetKind()]++
+			}
+			err := by[o.GetKind()].Create(t.Context(), o, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+			if err != nil && !apierrors.IsAlreadyExists(err) {
+				t.Errorf("%s: %s %s: %v", file, o.GetKind(), o.GetName(), err)
+			}
+		}
+	}
+	if offered["Channel"] != 1 || offered["ChannelDecision"] != 1 {
+		t.Errorf("the comments of the samples offer %v, want a Channel that is held and a ChannelDecision that declines", offered)
 	}
 }

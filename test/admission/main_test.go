@@ -75,16 +75,23 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// userClient acts as the user, who is in no group but system:authenticated.
+// userClient acts as the user, who is in no group but system:authenticated, unless it is the administrator.
 func userClient(t *testing.T, user string) client.Client {
 	t.Helper()
-	config := rest.CopyConfig(adminConfig)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	c, err := client.New(config, client.Options{Scheme: scheme, Mapper: admin.RESTMapper()})
+	c, err := clientOf(user)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+func clientOf(user string) (client.Client, error) {
+	if user == adminName {
+		return admin, nil
+	}
+	config := rest.CopyConfig(adminConfig)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	return client.New(config, client.Options{Scheme: scheme, Mapper: admin.RESTMapper()})
 }
 
 // newNamespace makes a namespace of the test's own.

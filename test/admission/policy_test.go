@@ -15,6 +15,8 @@ func TestDecisionNames(t *testing.T) {
 	create := right{"create", "channeldecisions", ""}
 	speakfor := func(resident string) right { return right{"speakfor", "residents", resident} }
 	longName := letters(512)
+	// An answer has at most 5 KiB, and of these names the two together are longer.
+	manyBytes, hugeUser := strings.Repeat("👀", 512), strings.Repeat("👀", 800)
 	for user, rights := range map[string][]right{
 		"scout-agent":  {speakfor("scout"), create},
 		"iris-agent":   {speakfor("iris"), create},
@@ -26,6 +28,7 @@ func TestDecisionNames(t *testing.T) {
 		"scout":        {create},
 		longName:       {create},
 		"a \"b\" \\ c": {create},
+		hugeUser:       {speakfor("scout"), create},
 	} {
 		grant(t, namespace, user, rights...)
 	}
@@ -45,6 +48,7 @@ func TestDecisionNames(t *testing.T) {
 	as := func(source, decidedBy string) edits {
 		return join(from("Close", source), set("spec.decidedBy", decidedBy))
 	}
+	decline := func(decidedBy string) edits { return join(declined, set("spec.decidedBy", decidedBy)) }
 	requestedBy := func(name string) edits { return set("spec.requestedBy", name) }
 
 	for name, tc := range map[string]struct {
@@ -75,6 +79,17 @@ func TestDecisionNames(t *testing.T) {
 		"to attribute in one namespace is not another": {"away", as("ModuleTool", "x"), notTheUser("away", "x")},
 		"whoever attributes uses any name":             {"gateway", as("ModuleTool", "jane@example.org"), ""},
 		"the administrator uses any name":              {adminName, as("Housekeeping", "jane@example.org"), ""},
+		"a resident's agent declines as the resident":  {"scout-agent", join(decline("scout"), acknowledged), ""},
+		"whoever speaks for all declines as any":       {"speaks-all", decline("iris"), ""},
+		"the administrator declines as any":            {adminName, decline("iris"), ""},
+		"nobody declines as another resident":          {"scout-agent", decline("iris"), mayNotSpeak("scout-agent", "iris")},
+		"who may only create declines as no resident":  {"collector", decline("scout"), mayNotSpeak("collector", "scout")},
+		"nor under its own name":                       {"collector", decline("collector"), mayNotSpeak("collector", "collector")},
+		"attribute does not decline for a resident":    {"gateway", decline("scout"), mayNotSpeak("gateway", "scout")},
+		"to decline in one namespace is not another":   {"away", decline("scout"), mayNotSpeak("away", "scout")},
+		"a decline that is asked for under another's name": {
+			"scout-agent", join(decline("scout"), requestedBy("jane@example.org")), notRequested("scout-agent", "jane@example.org"),
+		},
 		"a request under the user's name": {
 			"scout-agent", join(as("AgentTool", "scout"), requestedBy("scout-agent")), "",
 		},
@@ -96,34 +111,36 @@ func TestDecisionNames(t *testing.T) {
 		"a name that needs quoting": {
 			`a "b" \ c`, join(as("ModuleTool", `a "b" \ c`), requestedBy(`a "b" \ c`)), "",
 		},
-		"a name with a line break gets the plain sentence": {
-			"scout-agent", as("AgentTool", "scout\nand all"),
+		"names that are too long for an answer get the plain sentence": {
+			hugeUser, as("AgentTool", manyBytes),
 			"spec.decidedBy names a resident for which the user may not speak: ask for the verb speakfor on residents.mcpl.dev of that name in this namespace.",
 		},
-		"so does a machine's": {
-			"collector", as("ModuleTool", "collector\n"),
+		"so do a machine's": {
+			hugeUser, as("ModuleTool", manyBytes),
 			"spec.decidedBy is not the name of the user: set it to that name, or ask for the verb attribute on channeldecisions.mcpl.dev in this namespace.",
 		},
-		"so does a request's": {
-			"scout-agent", join(as("AgentTool", "scout"), requestedBy("scout-agent\n")),
+		"so do a request's": {
+			hugeUser, join(as("AgentTool", "scout"), requestedBy(manyBytes)),
 			"spec.requestedBy is not the name of the user: set it to that name, or leave it out.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			user := admin
-			if tc.user != adminName {
-				user = userClient(t, tc.user)
-			}
 			o := object(decision).with(set("metadata.namespace", namespace), tc.object)
-			switch err := user.Create(t.Context(), o.Unstructured, client.DryRunAll); {
-			case tc.refused == "" && err != nil:
-				t.Errorf("refused: %v", err)
-			case tc.refused != "" && !apierrors.IsForbidden(err):
-				t.Errorf("want forbidden, got %v", err)
-			case tc.refused != "" && !strings.HasSuffix(err.Error(), "denied request: "+tc.refused):
-				t.Errorf("the sentence is %q,\nwant %q", err, tc.refused)
-			}
+			wantAnswer(t, userClient(t, tc.user).Create(t.Context(), o.Unstructured, client.DryRunAll), tc.refused)
 		})
+	}
+}
+
+// wantAnswer asks that a policy refused with the sentence, or, where it is empty, that nothing did.
+func wantAnswer(t *testing.T, err error, refused string) {
+	t.Helper()
+	switch {
+	case refused == "" && err != nil:
+		t.Errorf("refused: %v", err)
+	case refused != "" && !apierrors.IsForbidden(err):
+		t.Errorf("want forbidden, got %v", err)
+	case refused != "" && !strings.HasSuffix(err.Error(), "denied request: "+refused):
+		t.Errorf("the sentence is %q,\nwant %q", err, refused)
 	}
 }
 

@@ -37,14 +37,18 @@ func grant(t *testing.T, namespace, user string, rights ...right) {
 // bind gives the user a role in the namespace.
 func bind(t *testing.T, namespace, user string, ref rbacv1.RoleRef) {
 	t.Helper()
+	if err := admin.Create(t.Context(), binding(namespace, user, ref)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// binding is what gives the user a role in the namespace.
+func binding(namespace, user string, ref rbacv1.RoleRef) *rbacv1.RoleBinding {
 	ref.APIGroup = rbacv1.GroupName
-	binding := &rbacv1.RoleBinding{
+	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "test-"},
 		RoleRef:    ref,
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
-	}
-	if err := admin.Create(t.Context(), binding); err != nil {
-		t.Fatal(err)
 	}
 }
 

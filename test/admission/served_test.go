@@ -51,13 +51,19 @@ func TestTheLargestObjectsAreAdmitted(t *testing.T) {
 			"spec.subscription.allow", many(1000, letters(250)),
 			"spec.transport.tls.serverName", letters(253),
 			"spec.transport.path", "/"+letters(1023),
+			"spec.hold", map[string]any{"state": "Closed", "reason": letters(256)},
 		), set("spec.window", 5)},
 		"Channel": {channel, set(
 			"metadata.name", letters(63), "spec.channelID", letters(2048), "spec.connectorRef.name", letters(253),
+			"spec.hold", map[string]any{"state": "Closed", "reason": letters(256)},
 		), set("spec.decisionHistoryLimit", 5)},
 		"ChannelDecision": {decision, set(
 			"metadata.name", letters(253), "spec.channelRef", pair, "spec.decidedBy", letters(512), "spec.history.limit", 500,
 		), set("metadata.labels", map[string]any{"a": "b"})},
+		"ChannelDecision that declines": {decision, join(declined, set(
+			"metadata.name", letters(252), "spec.channelRef", pair, "spec.decidedBy", letters(512),
+			"spec.acknowledge", map[string]any{"messageID": letters(256), "text": letters(512)},
+		)), set("metadata.labels", map[string]any{"a": "b"})},
 		"ChannelRecord": {record, join(tunedOut, set(
 			"serverID", letters(45), "channelID", letters(2048), "history", history,
 			"record.id", letters(64), "record.decidedBy", letters(512), "record.decisionRef", reference,

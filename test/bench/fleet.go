@@ -120,7 +120,7 @@ func (f *Fleet) StartManager() error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := controllers.Setup(ctx, mgr, controllers.Options{Identity: election.Identity, Clock: f.Clock}); err != nil {
+	if _, err := controllers.Setup(ctx, mgr, controllers.Options{Identity: election.Identity, Clock: f.Clock}); err != nil {
 		cancel()
 		return err
 	}

@@ -168,7 +168,6 @@ func (s *Session) enter(descriptors []mcpl.Descriptor) []string {
 			s.drop(old)
 		}
 		s.entries[d.ID] = e
-		delete(s.removed, d.ID)
 		ids = append(ids, d.ID)
 	}
 	s.makeRoom()

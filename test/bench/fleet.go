@@ -159,7 +159,7 @@ func (f *Fleet) AwaitConnected(ctx context.Context, session int64) error {
 	defer cancel()
 	for _, c := range f.connectors {
 		if err := c.WaitUntil(waiting, func() bool { return operations(c) >= f.size.ChannelsEach }); err != nil {
-			return err
+			return fmt.Errorf("a connector was asked for %d opens and closes of its %d channels: %w", operations(c), f.size.ChannelsEach, err)
 		}
 	}
 	return f.AwaitConnectors(ctx, session)

@@ -24,7 +24,7 @@ const Parallelism = 16
 // poll is how often a state that nothing announces is looked at, and patience how long.
 const (
 	poll     = 20 * time.Millisecond
-	patience = 5 * time.Minute
+	patience = 2 * time.Minute
 )
 
 // Lab is a control plane to measure in.

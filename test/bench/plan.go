@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,8 +104,9 @@ func (s Sample) note(t *Table) {
 func (p Plan) settle(ctx context.Context, t *Table, f *Fleet) error {
 	var bare Bare
 	var took time.Duration
+	var ratios []float64
 	d, err := counting(ctx, f, func() error {
-		// A machine's speed changes from one minute to the next, so both take turns.
+		// A machine's speed changes from one moment to the next, so both take turns.
 		for round := 1; round <= p.Rounds; round++ {
 			n := p.Size.Connectors * (p.Size.ChannelsEach * round / p.Rounds)
 			p.say("%s: %d Channels by plain clients, then by the operator", f.mode, n-f.declared)
@@ -118,10 +120,11 @@ func (p Plan) settle(ctx context.Context, t *Table, f *Fleet) error {
 				return err
 			}
 			took += d
+			ratios = append(ratios, ratio(d, b.Total()))
 			if err := f.AwaitConnectors(ctx, 1); err != nil {
 				return err
 			}
-			if err := f.AwaitQuiet(ctx, quiet); err != nil {
+			if err := f.AwaitQuiet(ctx, time.Second); err != nil {
 				return err
 			}
 		}
@@ -139,8 +142,11 @@ func (p Plan) settle(ctx context.Context, t *Table, f *Fleet) error {
 	t.AtMost("reconciles per Channel", "%.2f", per(n, d.Reconciles["channel"]), 2, "")
 	t.Show("other writes per Channel", fmt.Sprintf("%.2f", per(n, d.Requests.Writes("connectors"))), "statuses of Connectors")
 	t.Show("time", seconds(took), fmt.Sprintf("%.0f Channels/s", float64(n)/took.Seconds()))
-	t.AtMost("time / bare writes", "%.2f", ratio(took, bare.Total()), 1.3, fmt.Sprintf("next goal 1.15; bare %s: create %s, append %s, patch %s",
-		seconds(bare.Total()), seconds(bare.Create), seconds(bare.Append), seconds(bare.Patch)))
+	slices.Sort(ratios)
+	t.AtMost("time / bare writes", "%.2f", ratios[len(ratios)/2], 1.3, fmt.Sprintf("median of %d rounds, %.2f to %.2f; the next goal is 1.15",
+		len(ratios), ratios[0], ratios[len(ratios)-1]))
+	t.Show("bare writes", seconds(bare.Total()), fmt.Sprintf("create %s, append %s, patch %s, by plain clients",
+		seconds(bare.Create), seconds(bare.Append), seconds(bare.Patch)))
 	d.note(t)
 	return nil
 }

@@ -38,7 +38,7 @@ func main() {
 	set := cmd.Flags()
 	set.IntVar(&plan.Size.Connectors, "connectors", 20, "how many connectors")
 	set.IntVar(&plan.Size.ChannelsEach, "channels", 100, "how many channels each of them has")
-	set.IntVar(&plan.Rounds, "rounds", 4, "in how many turns the channels are made Ready, each beside the same number by plain clients")
+	set.IntVar(&plan.Rounds, "rounds", 10, "in how many turns the channels are made Ready, each beside the same number by plain clients")
 	set.IntVar(&plan.Decisions, "decisions", 500, "how many decisions are made in a row, and again in parallel")
 	set.DurationVar(&plan.Rest, "rest", 30*time.Second, "how long the operator is watched at rest")
 	if err := cmd.Execute(); err != nil && !errors.Is(err, context.Canceled) {

@@ -237,6 +237,10 @@ type memory struct {
 	// uid and written are the Channel whose status was written last, and its resource version then.
 	uid     types.UID
 	written string
+	// writing says that a write is out; seen is the version that a watch brought meanwhile, which
+	// may be its own.
+	writing bool
+	seen    string
 }
 
 // work is a recorded decision's way to its answer.
@@ -286,12 +290,31 @@ func (m *memories) wrote(key pair.Key, uid types.UID, version string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	memory := m.m[key]
-	return memory != nil && memory.uid == uid && memory.written == version
+	switch {
+	case memory == nil || memory.uid != uid:
+		return false
+	case memory.writing:
+		memory.seen = version
+		return true
+	}
+	return memory.written == version
 }
 
-// writing notes which version of a Channel its owner has written.
+// writing notes that the owner of a Channel writes it.
 func (m *memories) writing(memory *memory, c *v1.Channel) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	memory.uid, memory.written = c.UID, c.ResourceVersion
+	memory.uid, memory.writing, memory.seen = c.UID, true, ""
+}
+
+// written notes the version that the write has made, if it has. It reports whether somebody else
+// wrote meanwhile, so that the owner must look again.
+func (m *memories) written(memory *memory, version string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	memory.writing = false
+	if version != "" {
+		memory.written = version
+	}
+	return memory.seen != "" && memory.seen != memory.written
 }

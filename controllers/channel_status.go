@@ -119,14 +119,23 @@ func (r *ChannelReconciler) reportOn(ctx context.Context, s *scope, c *v1.Channe
 			return nil
 		}
 	}
-	if err := r.Status().Patch(ctx, next, client.MergeFromWithOptions(c, client.MergeFromWithOptimisticLock{})); err != nil {
-		return client.IgnoreNotFound(err)
+	if c != s.channel {
+		return client.IgnoreNotFound(r.patchChannel(ctx, c, next))
 	}
-	if c == s.channel {
-		s.memory.differs = ""
-		r.memories.writing(s.memory, next)
+	r.memories.writing(s.memory, c)
+	version := ""
+	err := r.patchChannel(ctx, c, next)
+	if err == nil {
+		s.memory.differs, version = "", next.ResourceVersion
 	}
-	return nil
+	if r.memories.written(s.memory, version) {
+		s.again(time.Millisecond)
+	}
+	return client.IgnoreNotFound(err)
+}
+
+func (r *ChannelReconciler) patchChannel(ctx context.Context, c, next *v1.Channel) error {
+	return r.Status().Patch(ctx, next, client.MergeFromWithOptions(c, client.MergeFromWithOptimisticLock{}))
 }
 
 // fill puts a report into a status.

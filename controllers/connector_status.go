@@ -59,15 +59,21 @@ func (r *ConnectorReconciler) report(ctx context.Context, c *v1.Connector, f fac
 func (m *reported) patience(old, next *v1.ConnectorStatus, s session.Snapshot, now time.Time) time.Duration {
 	state := connectorSignature(next)
 	if state == connectorSignature(old) {
-		m.differs = ""
-		if s.Outstanding > 0 {
-			last := m.countsAt
-			if s.UpSince.After(last) {
-				last = s.UpSince
-			}
-			return countsEvery - now.Sub(last)
+		// Between two operations everything is at rest for a moment: only counts that have stood a
+		// while are.
+		counts := fmt.Sprint(*next.Channels, s.Outstanding)
+		if m.differs != counts {
+			m.differs, m.differsFrom = counts, now
 		}
-		return 0
+		last := m.countsAt
+		if s.UpSince.After(last) {
+			last = s.UpSince
+		}
+		left := countsEvery - now.Sub(last)
+		if s.Outstanding == 0 {
+			left = min(left, settling-now.Sub(m.differsFrom))
+		}
+		return left
 	}
 	// A connection that is being made is not worth a word unless it takes a while.
 	if s.State != v1.ConnectorConnecting || s.Trouble.Reason != "" {

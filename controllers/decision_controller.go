@@ -15,7 +15,6 @@ import (
 
 	v1 "mcpl.dev/operator/api/v1alpha1"
 	"mcpl.dev/operator/internal/decision"
-	"mcpl.dev/operator/internal/pair"
 )
 
 // DecisionReconciler takes care of ChannelDecisions that no channel's owner does: those whose
@@ -24,8 +23,6 @@ type DecisionReconciler struct {
 	client.Client
 	resolver
 	clock clock.PassiveClock
-	// channels wakes the owner of a channel.
-	channels interface{ Channel(pair.Key) }
 }
 
 // +kubebuilder:rbac:groups=mcpl.dev,resources=channeldecisions,verbs=get;list;watch;delete
@@ -55,7 +52,7 @@ func (r *DecisionReconciler) waitingFor(ctx context.Context, o client.Object) []
 	return requests
 }
 
-// Reconcile lets a decision wait for its channel, hands it to the channel's owner, or removes it.
+// Reconcile lets a decision wait for its channel, leaves it to the channel's owner, or removes it.
 func (r *DecisionReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var d v1.ChannelDecision
 	if err := r.Get(ctx, req.NamespacedName, &d); err != nil {
@@ -67,9 +64,8 @@ func (r *DecisionReconciler) Reconcile(ctx context.Context, req reconcile.Reques
 	case d.Status.CompletedAt != nil:
 		return r.expire(ctx, &d)
 	}
-	if key, ok := r.decision(ctx, &d); ok {
-		r.channels.Channel(key)
-		return reconcile.Result{}, nil
+	if _, ok := r.decision(ctx, &d); ok {
+		return reconcile.Result{}, nil // the channel's owner sees it, too
 	}
 	return r.await(ctx, &d)
 }

@@ -133,7 +133,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o Options) (*ChannelReconciler
 			}
 		},
 	}
-	decisions := &DecisionReconciler{Client: mgr.GetClient(), resolver: reads, clock: o.Clock, channels: w}
+	decisions := &DecisionReconciler{Client: mgr.GetClient(), resolver: reads, clock: o.Clock}
 	for _, err := range []error{
 		channels.setup(mgr, w, o.Workers), connectors.setup(mgr, w, o.Workers), decisions.setup(mgr, o.Workers),
 	} {

@@ -28,7 +28,10 @@ type wake struct {
 	cache    client.Reader
 	recorder events.EventRecorder
 
-	mu         sync.RWMutex
+	mu sync.Mutex
+	// early are the channels that were woken before their owner had a queue: sessions begin when
+	// Connectors are read, which may be before the records are.
+	early      []pair.Key
 	channels   workqueue.TypedRateLimitingInterface[pair.Key]
 	connectors workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
@@ -43,6 +46,10 @@ func (w *wake) channelSource(first func(context.Context) error) source.TypedSour
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.channels = q
+		for _, key := range w.early {
+			q.Add(key)
+		}
+		w.early = nil
 		return nil
 	})
 }
@@ -58,17 +65,19 @@ func (w *wake) connectorSource() source.Source {
 
 // Channel implements session.Notify.
 func (w *wake) Channel(key pair.Key) {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.channels != nil {
 		w.channels.Add(key)
+	} else {
+		w.early = append(w.early, key)
 	}
 }
 
 // Connector implements session.Notify.
 func (w *wake) Connector(name types.NamespacedName) {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.connectors != nil {
 		w.connectors.AddAfter(reconcile.Request{NamespacedName: name}, connectorPause)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	v1 "mcpl.dev/operator/api/v1alpha1"
@@ -44,7 +45,7 @@ func podEndpoint(c *v1.Connector, pods []corev1.Pod) endpoint {
 	}
 	switch len(ready) {
 	case 0:
-		return endpoint{trouble: noReadyPod(others)}
+		return endpoint{trouble: noReadyPod(c, len(pods), others)}
 	case 1:
 	default:
 		return endpoint{trouble: session.Trouble{Reason: v1.ReasonAmbiguousPods,
@@ -108,9 +109,13 @@ func podPort(pod *corev1.Pod, port intstr.IntOrString) (int, bool) {
 }
 
 // noReadyPod says why no pod serves, as far as the pods themselves say it.
-func noReadyPod(pods []corev1.Pod) session.Trouble {
+func noReadyPod(c *v1.Connector, matching int, pods []corev1.Pod) session.Trouble {
 	if len(pods) == 0 {
-		return session.Trouble{Reason: v1.ReasonNoReadyPod, Message: "no pod matches spec.podSelector, or none that is running"}
+		message := "no pod matches spec.podSelector, which is " + metav1.FormatLabelSelector(c.Spec.PodSelector)
+		if matching > 0 {
+			message = fmt.Sprintf("the pods that match spec.podSelector have ended or are terminating: %d", matching)
+		}
+		return session.Trouble{Reason: v1.ReasonNoReadyPod, Message: message}
 	}
 	for i := range pods {
 		for _, status := range pods[i].Status.ContainerStatuses {

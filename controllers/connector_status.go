@@ -124,14 +124,14 @@ func connectorConditions(c *v1.Connector, f facts) []metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
 	}
 	if f.duplicateOf != "" {
-		message := fmt.Sprintf("Connector %s is older and serves serverID %s; this one does nothing. Delete one of the two.", f.duplicateOf, c.EffectiveServerID())
+		message := fmt.Sprintf("Connector %s is older and serves serverID %s; this one does nothing. Delete it, or make it anew with another spec.serverID.", f.duplicateOf, c.EffectiveServerID())
 		return []metav1.Condition{
 			condition(v1.ConditionConnected, metav1.ConditionFalse, v1.ReasonDuplicateServerID, message),
 			condition(v1.ConditionReady, metav1.ConditionFalse, v1.ReasonDuplicateServerID, message),
 			condition(v1.ConditionStalled, metav1.ConditionTrue, v1.ReasonDuplicateServerID, message),
 		}
 	}
-	connected, negotiated := connectedCondition(f), negotiatedCondition(f)
+	connected, negotiated := connectedCondition(c, f), negotiatedCondition(f)
 	ready := condition(v1.ConditionReady, connected.Status, connected.Reason, connected.Message)
 	if connected.Status == metav1.ConditionTrue {
 		ready = condition(v1.ConditionReady, negotiated.Status, negotiated.Reason, negotiated.Message)
@@ -151,7 +151,7 @@ func connectorConditions(c *v1.Connector, f facts) []metav1.Condition {
 	return conditions
 }
 
-func connectedCondition(f facts) metav1.Condition {
+func connectedCondition(connector *v1.Connector, f facts) metav1.Condition {
 	c := metav1.Condition{Type: v1.ConditionConnected}
 	s := f.snapshot
 	switch {
@@ -159,7 +159,7 @@ func connectedCondition(f facts) metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionFalse, v1.ReasonSuspended
 		c.Message = "The connector is disconnected because spec.suspend is set. What is decided is recorded, and applied once that is lifted."
 	case s.State == v1.ConnectorUp:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonUp, "The connector is connected and its grant is settled."
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1.ReasonUp, "The connector is connected."
 	case f.endpoint.trouble.Reason != "":
 		c.Status, c.Reason = metav1.ConditionFalse, f.endpoint.trouble.Reason
 		c.Message = sentence(f.endpoint.trouble.Message) + " What is decided stands, and is applied once it is connected."
@@ -167,9 +167,22 @@ func connectedCondition(f facts) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1.ReasonConnecting, "The connector is being dialled."
 	default:
 		c.Status, c.Reason = metav1.ConditionFalse, s.Trouble.Reason
-		c.Message = sentence(s.Trouble.Message) + " It is dialled again after a wait that grows to 5 minutes. What is decided stands, and is applied once it is connected."
+		c.Message = sentence(s.Trouble.Message) + hint(connector, s.Trouble.Reason) + " The connector is dialled again after a wait that grows to 5 minutes. What is decided stands, and is applied once it is connected."
 	}
 	return c
+}
+
+// hint says where to look for what makes a dial fail.
+func hint(c *v1.Connector, reason string) string {
+	switch ref := c.Spec.Transport.TokenSecretRef; {
+	case reason == v1.ReasonTokenRefused && ref != nil:
+		return " The token comes from Secret " + ref.Name + ", which is read again at each dial."
+	case reason == v1.ReasonTokenRefused:
+		return " No token is sent: see spec.transport.tokenSecretRef."
+	case reason == v1.ReasonNotMCPL:
+		return " See spec.transport.port and spec.transport.path."
+	}
+	return ""
 }
 
 func negotiatedCondition(f facts) metav1.Condition {
@@ -182,9 +195,9 @@ func negotiatedCondition(f facts) metav1.Condition {
 	case v1.ReasonGranted:
 		c.Status, c.Message = metav1.ConditionTrue, "The connector accepted the grant."
 	case v1.ReasonDegraded:
-		c.Status, c.Message = metav1.ConditionTrue, "The connector accepted the grant and turned features off: see status.unavailableFeatures."
+		c.Status, c.Message = metav1.ConditionTrue, "The connector accepted the grant; under it some of its features are off: see status.unavailableFeatures and spec.grant."
 	case v1.ReasonRefusedMCPOnly:
-		c.Message = "The connector refused the grant: it goes on as a plain MCP server, and none of its channels is served."
+		c.Message = "The connector refused the grant and is a plain MCP server now: none of its channels is served. It is asked again at the next connection. What is decided stands."
 	case v1.ReasonRefusedClose:
 		c.Message = "The connector refused the grant and wants no connection. It is asked again when it is dialled again."
 	case v1.ReasonPolicyTimeout:

@@ -99,7 +99,7 @@ var _ = Describe("A decline", func() {
 		answer := w.answered(ctx, w.decision(ctx, "", "general", v1.DecisionDecline, declines, acknowledging))
 		Expect(answer.Result).To(Equal(v1.ResultDeclined))
 		Expect(answer.Message).To(ContainSubstring("the connector is gone"))
-		Expect(answer.Message).To(ContainSubstring("ask whoever runs the host"))
+		Expect(answer.Message).To(ContainSubstring("ask whoever runs the operator"))
 		Expect(answer.Acknowledgement.State).To(Equal(v1.AcknowledgementFailed))
 		Expect(w.record(ctx, "discord", id).Record.Source).To(Equal(v1.SourceInvitationDeclined))
 	})

@@ -17,6 +17,7 @@ import (
 
 	v1 "mcpl.dev/operator/api/v1alpha1"
 	"mcpl.dev/operator/internal/pair"
+	"mcpl.dev/operator/internal/session"
 )
 
 // connectorPause is how long a Connector's reconciliation waits for more of the same: a hundred
@@ -101,5 +102,10 @@ func (w *wake) Event(connector types.NamespacedName, reason, message string) {
 	if err := w.cache.Get(context.Background(), connector, &object); err != nil {
 		return // nobody can look up an event about an object that is gone
 	}
-	w.recorder.Eventf(&object, nil, corev1.EventTypeNormal, reason, "Session", "%s", message)
+	kind := corev1.EventTypeNormal
+	switch reason {
+	case session.EventOpenSubstituted, session.EventDescriptorRejected, session.EventIncomingRejected:
+		kind = corev1.EventTypeWarning
+	}
+	w.recorder.Eventf(&object, nil, kind, reason, "Session", "%s", message)
 }

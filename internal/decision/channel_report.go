@@ -177,7 +177,7 @@ func settledCondition(f ChannelFacts) metav1.Condition {
 	case f.Failed != nil:
 		failedWord := operationWord(f.FailedOpening)
 		return c(metav1.ConditionFalse, failedReason(f), capitalize(failureClause(failedWord, *f.Failed, f.Situation))+
-			". "+retryText(word, false, v1.CauseConnectorFailed))
+			". "+stillText(f)+retryText(word, false, v1.CauseConnectorFailed))
 	}
 	if f.Transport == v1.TransportOpen && !open {
 		return c(metav1.ConditionUnknown, v1.ReasonUnconfirmed,
@@ -200,7 +200,7 @@ func closedText(f ChannelFacts) string {
 
 // heldText says that a hold is on, and what it covers up.
 func heldText(f ChannelFacts) string {
-	text := "The platform holds the channel closed"
+	text := "A hold (spec.hold) keeps the channel closed"
 	if f.HoldReason != "" {
 		text += ": " + f.HoldReason
 	}
@@ -232,7 +232,7 @@ func readyCondition(f ChannelFacts, registered, settled metav1.Condition) metav1
 	switch {
 	case f.DuplicateOf != "":
 		return c(metav1.ConditionFalse, v1.ReasonDuplicateChannel,
-			"Channel "+f.DuplicateOf+" stands for the same channel and is older; this one has no effect. Delete one of the two.")
+			"Channel "+f.DuplicateOf+" stands for the same channel and is older; this one has no effect. Delete this one.")
 	case f.DuplicateServerID:
 		return c(metav1.ConditionFalse, v1.ReasonDuplicateServerID, duplicateServerID(f))
 	case settled.Status == metav1.ConditionTrue && registered.Status == metav1.ConditionTrue:
@@ -243,8 +243,19 @@ func readyCondition(f ChannelFacts, registered, settled metav1.Condition) metav1
 	return c(settled.Status, settled.Reason, settled.Message)
 }
 
+// stillText says how the channel is all the same, where that is known.
+func stillText(f ChannelFacts) string {
+	switch f.Transport {
+	case v1.TransportOpen:
+		return "The channel is open. "
+	case v1.TransportClosed:
+		return "The channel is closed. "
+	}
+	return ""
+}
+
 func duplicateServerID(f ChannelFacts) string {
-	return "Connector " + f.ConnectorName + " does not serve: an older Connector has the same serverID. Delete one of the two."
+	return "Connector " + f.ConnectorName + " does not serve: an older Connector has the same serverID. Delete this Channel, or that Connector."
 }
 
 func connectorSuspended(f ChannelFacts) string {

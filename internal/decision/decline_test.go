@@ -51,7 +51,7 @@ func TestDeclineOutcome(t *testing.T) {
 		"G07 its close failed, another confirmed it":      {declined(seen(v1.TransportClosed), closeFailed(refusal)), v1.ResultRemainedClosed, nil, []string{"busy"}},
 		"G17 confirmed before the authority went":         {declined(seen(v1.TransportClosed), withoutLifecycle), v1.ResultRemainedClosed, nil, []string{"authority"}},
 		"G22 a later close by somebody":                   {declined(seen(v1.TransportClosed), decided(v1.StateClosed)), v1.ResultRemainedClosed, nil, nil},
-		"G04 D1 the close was not answered":               {declined(closeFailed(timeout)), v1.ResultDeclined, []string{"did not answer the close", "call channel_close", "next registers"}, []string{"ask"}},
+		"G04 D1 the close was not answered":               {declined(closeFailed(timeout)), v1.ResultDeclined, []string{"did not answer the close", "decide Close (channel_close)", "next registers"}, []string{"ask"}},
 		"G05 D1 the authority went meanwhile":             {declined(closeFailed(notPermitted), withoutLifecycle), v1.ResultDeclined, []string{"closed sooner, ask"}, []string{"channel_close"}},
 		"G06 D1 the connector went meanwhile":             {declined(closeFailed(timeout), whileConnector(v1.ConnectorGone)), v1.ResultDeclined, []string{"needed back, ask"}, []string{"channel_close"}},
 		"D1 it is reconnected":                            {declined(closeFailed(timeout), whileConnector(v1.ConnectorReconnecting)), v1.ResultDeclined, []string{"registers the channel again"}, []string{"channel_close", "ask"}},
@@ -64,12 +64,12 @@ func TestDeclineOutcome(t *testing.T) {
 		"G10 D4 Reconnecting":                             {declined(whileConnector(v1.ConnectorReconnecting)), v1.ResultDeclined, []string{"being reconnected"}, []string{"ask", "channel_close"}},
 		"G10 D4 Gone":                                     {declined(whileConnector(v1.ConnectorGone)), v1.ResultDeclined, []string{"is gone", "needed back, ask"}, []string{"channel_close"}},
 		"G11 D5 other work will apply it":                 {declined(seen(v1.TransportClosed), underWay(true)), v1.ResultDeclined, []string{"still under way applies the decline"}, []string{"channel_close", "ask"}},
-		"D5 other work that is doomed":                    {declined(underWay(false)), v1.ResultDeclined, []string{"call channel_close"}, []string{"under way"}},
-		"D5 traffic showed it open":                       {declined(seen(v1.TransportOpen)), v1.ResultDeclined, []string{"not certain yet", "call channel_close"}, nil},
+		"D5 other work that is doomed":                    {declined(underWay(false)), v1.ResultDeclined, []string{"decide Close (channel_close)"}, []string{"under way"}},
+		"D5 traffic showed it open":                       {declined(seen(v1.TransportOpen)), v1.ResultDeclined, []string{"not certain yet", "decide Close (channel_close)"}, nil},
 		"D4 push-known says if, not when":                 {declined(pushKnown, whileConnector(v1.ConnectorReconnecting)), v1.ResultDeclined, []string{"if the connector ever registers it"}, []string{"when the connector next registers it"}},
-		"G13 a later open replaced it":                    {declined(decided(v1.StateOpen)), v1.ResultReplaced, []string{"a later decision to open", "call channel_close"}, []string{"ask"}},
+		"G13 a later open replaced it":                    {declined(decided(v1.StateOpen)), v1.ResultReplaced, []string{"a later decision to open", "decide Close (channel_close)"}, []string{"ask"}},
 		"G14 a later tune-out replaced it":                {declined(decided(v1.StateTunedOut)), v1.ResultReplaced, []string{"a later tune-out", "subconscious"}, nil},
-		"G15 replaced, no authority":                      {declined(decided(v1.StateOpen), withoutLifecycle), v1.ResultReplaced, []string{"ask whoever runs the host"}, []string{"channel_close"}},
+		"G15 replaced, no authority":                      {declined(decided(v1.StateOpen), withoutLifecycle), v1.ResultReplaced, []string{"ask whoever runs the operator"}, []string{"channel_close"}},
 		"G16 replaced, the registration went":             {declined(decided(v1.StateOpen), notRegisteredNow), v1.ResultReplaced, []string{"no tool can reach"}, []string{"channel_close", "ask"}},
 		"G16 replaced, the registration went, Gone":       {declined(decided(v1.StateOpen), notRegisteredNow, whileConnector(v1.ConnectorGone)), v1.ResultReplaced, []string{"no tool can reach", "needed back, ask"}, []string{"channel_close"}},
 		"replaced and confirmed open is no less replaced": {declined(decided(v1.StateOpen), seen(v1.TransportOpen)), v1.ResultReplaced, nil, nil},
@@ -105,7 +105,7 @@ func TestDeclineSentencesAreTrue(t *testing.T) {
 		gone := r.Connector == v1.ConnectorGone || r.Connector == ""
 		directs := r.Connector == v1.ConnectorUp && r.Lifecycle
 		facts := map[string]bool{ // what is said, and whether it is true in this state
-			"call channel_close":                r.Registered && (directs || r.Record.WantsOpen()),
+			"decide Close (channel_close)":      r.Registered && (directs || r.Record.WantsOpen()),
 			"is gone":                           gone,
 			"being reconnected":                 r.Connector == v1.ConnectorReconnecting,
 			"being connected to":                r.Connector == v1.ConnectorConnecting,
@@ -129,7 +129,7 @@ func TestDeclineSentencesAreTrue(t *testing.T) {
 				t.Fatalf("%+v: %q says %q", r, a.Message, sentence)
 			}
 		}
-		if !strings.HasSuffix(a.Message, ".") || strings.Count(a.Message, ".") != 1+strings.Count(a.Message, "channels.lifecycle") ||
+		if !strings.HasSuffix(a.Message, ".") || strings.Count(a.Message, ".") != 1+strings.Count(a.Message, "channels.lifecycle")+2*strings.Count(a.Message, "spec.grant.deny") ||
 			strings.Contains(a.Message, "; ;") || strings.Contains(a.Message, "  ") || a.Message[0] < 'A' || a.Message[0] > 'Z' {
 			t.Fatalf("%+v: %q is not one sentence", r, a.Message)
 		}

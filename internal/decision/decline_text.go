@@ -39,9 +39,9 @@ func replacedSentence(r Reading) string {
 	case !r.Registered:
 		return clauses(recorded(), by, "no tool can reach the channel until the connector registers it again", askConnector(r))
 	case r.Connector == v1.ConnectorUp && !r.Lifecycle:
-		return clauses(recorded(), by, "the host may not open or close there: if the channel must be closed, ask whoever runs the host")
+		return clauses(recorded(), by, "the operator may not open or close there: if the channel must be closed, ask whoever runs the operator")
 	}
-	return clauses(recorded(), by, "if it is still wanted closed, call channel_close", askConnector(r))
+	return clauses(recorded(), by, "if it is still wanted closed, decide Close (channel_close)", askConnector(r))
 }
 
 func recorded() string { return "the decline is recorded" }
@@ -49,9 +49,9 @@ func recorded() string { return "the decline is recorded" }
 // later says when the decision is carried out without anybody doing anything.
 func later(r Reading) string {
 	if r.PushKnown {
-		return "the host closes the channel if the connector ever registers it while the host has the authority to close there"
+		return "the operator closes the channel if the connector ever registers it while the operator has the authority to close there"
 	}
-	return "the host closes the channel when the connector next registers it, or when the host gains the authority to open and close there, provided it has that authority then"
+	return "the operator closes the channel when the connector next registers it, or when the operator gains the authority to open and close there, provided it has that authority then"
 }
 
 func notRegisteredClause() string { return "the connector does not register the channel any more" }
@@ -72,13 +72,13 @@ func askConnector(r Reading) string {
 	if r.Connector == v1.ConnectorUp || r.Connector == v1.ConnectorConnecting || r.Connector == v1.ConnectorReconnecting {
 		return ""
 	}
-	return "if the connector is needed back, ask whoever runs the host"
+	return "if the connector is needed back, ask whoever runs the operator"
 }
 
-func askSooner() string { return "if it must be closed sooner, ask whoever runs the host" }
+func askSooner() string { return "if it must be closed sooner, ask whoever runs the operator" }
 
 func noAuthority() string {
-	return "the host has no authority to open or close channels there, so the connector decides whether it is open, and declining again makes no difference"
+	return "the operator has no authority to open or close channels there, so the connector decides whether it is open, and declining again makes no difference"
 }
 
 func noRepeat() string { return "declining again is not needed" }
@@ -95,7 +95,7 @@ func nextStep(r Reading) string {
 	case r.Connector != v1.ConnectorUp:
 		return "it is applied when the connector registers the channel again, and declining again is not needed"
 	}
-	return "call channel_close to close it now"
+	return "decide Close (channel_close) to close it now"
 }
 
 // clauses makes one sentence of the clauses that are not empty.

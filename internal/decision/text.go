@@ -30,7 +30,7 @@ func refusalText(cause v1.Cause, record Record) string {
 	case v1.CauseNotItsResident:
 		return "Refused: the channel's connector belongs to another resident. Nothing changed."
 	case v1.CauseHeld:
-		return "Refused: the platform holds the channel closed. Ask whoever set the hold to lift it. Nothing changed."
+		return "Refused: spec.hold keeps the channel closed. Ask whoever set it to lift it, and decide again then. Nothing changed."
 	case v1.CauseStillOpen:
 		return "Refused: the channel is open, so there is no invitation to decline. Close it instead (channel_close). Nothing changed."
 	case v1.CauseTunedOut:
@@ -45,7 +45,7 @@ func refusalText(cause v1.Cause, record Record) string {
 }
 
 func heldMeanwhileText() string {
-	return "The decision is recorded, but the platform has set a hold that keeps the channel closed. It is opened when the hold is lifted; a close withdraws it."
+	return "The decision is recorded, but spec.hold has been set meanwhile and keeps the channel closed. It is opened when that is lifted; a close withdraws it."
 }
 
 func supersededText(by Record) string {
@@ -93,7 +93,7 @@ func failureClause(word string, o Outcome, now Situation) string {
 		if now.Lifecycle {
 			return "the capability channels.lifecycle was not granted on " + now.connector() + past
 		}
-		return "the capability channels.lifecycle is not granted on " + now.connector() + present
+		return "the capability channels.lifecycle is not granted on " + now.connector() + " (it is not offered, or spec.grant.deny takes it away)" + present
 	case v1.CauseRegistrationGone:
 		if now.Registered {
 			return "the connector did not register the channel" + past
@@ -119,9 +119,10 @@ func retryText(word string, selected bool, failure v1.Cause) string {
 	next := "The " + word + " is sent when the connector next registers the channel"
 	switch failure {
 	case v1.CauseNotPermitted:
-		next = "The " + word + " is sent when the connector next registers the channel with that capability granted"
+		next += " with that capability granted"
 	case v1.CauseConnectorFailed, v1.CauseSubstituted, v1.CauseDidNotConverge:
-		next = "The " + word + " is sent when the connector next registers the channel, somebody decides again, or mcpl.dev/reconcile-at asks for it"
+		next = "It is not retried by itself. The " + word + " is sent when the connector next registers the channel, and at once " +
+			"if somebody decides again or sets the annotation mcpl.dev/reconcile-at on the Channel"
 	}
 	if selected {
 		return next + "; a close withdraws it."

@@ -3,6 +3,8 @@ package controllers
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
+
 	v1 "mcpl.dev/operator/api/v1alpha1"
 	"mcpl.dev/operator/internal/decision"
 	"mcpl.dev/operator/internal/mcpl"
@@ -72,6 +74,9 @@ func (r *ChannelReconciler) followDecline(ctx context.Context, s *scope, d *v1.C
 		}
 	}
 	s.live = r.sessions.Channel(s.key)
+	if acknowledgement != nil && acknowledgement.State == v1.AcknowledgementFailed {
+		r.recorder.Eventf(d, nil, corev1.EventTypeWarning, "AcknowledgeFailed", "Acknowledge", "%s", acknowledgement.Message)
+	}
 	return r.conclude(ctx, s, d, conclusion{
 		Answer: decision.DeclineOutcome(s.reading(closing)), changed: w.changed, noted: dec.noted, revision: w.revision, acknowledgement: acknowledgement,
 	})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	corev1 "k8s.io/api/core/v1"
+
 	v1 "mcpl.dev/operator/api/v1alpha1"
 	"mcpl.dev/operator/internal/decision"
 	"mcpl.dev/operator/internal/ledger"
@@ -48,6 +50,7 @@ func (r *ChannelReconciler) engage(ctx context.Context, s *scope) error {
 			ended, failure = r.stepEngagement(ctx, s, e)
 		}
 		if ended {
+			r.tellEngagement(s, e.end)
 			e.done <- e.end
 			continue
 		}
@@ -55,6 +58,21 @@ func (r *ChannelReconciler) engage(ctx context.Context, s *scope) error {
 	}
 	s.memory.engagements = remaining
 	return failure
+}
+
+// tellEngagement reports what words made of their channel; residents are told by whoever had the words.
+func (r *ChannelReconciler) tellEngagement(s *scope, end decision.Engagement) {
+	switch {
+	case s.channel == nil:
+	case end.Opened:
+		r.recorder.Eventf(s.channel, nil, corev1.EventTypeNormal, "OpenedBySend", "Engage", "words that went into the channel opened it")
+	case end.Failure != "":
+		text := "words went into the channel, and it could not be opened: " + string(end.Failure)
+		if end.Selected != "" {
+			text += "; it may be opened all the same: " + string(end.Selected)
+		}
+		r.recorder.Eventf(s.channel, nil, corev1.EventTypeWarning, "OpenFailed", "Engage", "%s", text)
+	}
 }
 
 func (r *ChannelReconciler) stepEngagement(ctx context.Context, s *scope, e *engagement) (ended bool, err error) {

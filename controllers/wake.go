@@ -104,7 +104,7 @@ func (w *wake) Event(connector types.NamespacedName, reason, message string) {
 	}
 	kind := corev1.EventTypeNormal
 	switch reason {
-	case session.EventOpenSubstituted, session.EventDescriptorRejected, session.EventIncomingRejected:
+	case session.EventOpenSubstituted, session.EventReconcileFailed, session.EventDescriptorRejected, session.EventIncomingRejected:
 		kind = corev1.EventTypeWarning
 	}
 	w.recorder.Eventf(&object, nil, kind, reason, "Session", "%s", message)

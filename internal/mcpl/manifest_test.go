@@ -68,18 +68,18 @@ func TestFetchManifest(t *testing.T) {
 
 func TestFact17AFailedFetchLeavesTheConnection(t *testing.T) {
 	cases := map[string]struct {
-		happens func(b *bench)
+		happens func(b *bench, call *Call)
 		want    Outcome
 		is      error
 	}{
 		"not served": {
-			happens: func(b *bench) { b.send(`{"id":1,"error":{"code":-32601,"message":"Method not found"}}`) },
+			happens: func(b *bench, _ *Call) { b.send(`{"id":1,"error":{"code":-32601,"message":"Method not found"}}`) },
 			want:    ErrorResponse,
 		},
 		"no answer in 15 s": {
-			happens: func(b *bench) {
+			happens: func(b *bench, call *Call) {
 				b.pass(15*time.Second - 1)
-				b.lives()
+				b.pending(call)
 				b.pass(1)
 			},
 			want: NoResponse, is: context.DeadlineExceeded,
@@ -91,7 +91,7 @@ func TestFact17AFailedFetchLeavesTheConnection(t *testing.T) {
 				call := FetchManifest(b.conn)
 				b.wrote(manifestLine)
 				b.pending(call)
-				tc.happens(b)
+				tc.happens(b, call)
 				if err := b.failed(call, tc.want); tc.is != nil && !errors.Is(err, tc.is) {
 					b.Errorf("%v is not %v", err, tc.is)
 				}

@@ -200,7 +200,7 @@ func TestTCPEnds(t *testing.T) {
 	}{
 		"between two lines":  {func(conn *net.TCPConn) { _, _ = io.WriteString(conn, "line\n") }, &PeerClosedError{}},
 		"in the middle":      {func(conn *net.TCPConn) { _, _ = io.WriteString(conn, "line\n{\"id\":1}") }, io.ErrUnexpectedEOF},
-		"a line too long":    {func(conn *net.TCPConn) { _, _ = io.WriteString(conn, "line\n"+strings.Repeat("x", 101)+"\n") }, ErrMessageTooBig},
+		"a line too long":    {func(conn *net.TCPConn) { _, _ = io.WriteString(conn, "line\n"+strings.Repeat("x", 101)+"\nmore\n") }, ErrMessageTooBig},
 		"one without an end": {func(conn *net.TCPConn) { _, _ = io.Copy(conn, endless{}) }, ErrMessageTooBig},
 	}
 	for name, tc := range cases {

@@ -205,7 +205,18 @@ func newClock() *steppedClock {
 func (c *steppedClock) NewTimer(d time.Duration) clock.Timer {
 	t := c.FakeClock.NewTimer(d)
 	c.note(d)
-	return t
+	return &steppedTimer{t, c}
+}
+
+// steppedTimer tells when it is stopped.
+type steppedTimer struct {
+	clock.Timer
+	c *steppedClock
+}
+
+func (t *steppedTimer) Stop() bool {
+	defer t.c.bell.ring()
+	return t.Timer.Stop()
 }
 
 func (c *steppedClock) NewTicker(d time.Duration) clock.Ticker {
@@ -241,6 +252,22 @@ func (c *steppedClock) made(fits func(time.Duration) bool) []time.Duration {
 
 func exactly(d time.Duration) func(time.Duration) bool {
 	return func(other time.Duration) bool { return other == d }
+}
+
+// onlyTicks waits until nothing but a ticker waits for the clock: all that was written is done with.
+func (b *bench) onlyTicks(c *steppedClock) {
+	b.Helper()
+	for {
+		news := c.bell.wait()
+		if c.Waiters() == 1 {
+			return
+		}
+		select {
+		case <-news:
+		case <-b.ctx.Done():
+			b.Fatalf("%d timers are left", c.Waiters())
+		}
+	}
 }
 
 // timer waits until n timers that fit were made, and returns the last of them.

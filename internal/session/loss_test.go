@@ -142,6 +142,7 @@ func TestWaysToLoseIt(t *testing.T) {
 		clk := newClock()
 		b := start(t, setup{Options: demo(1), clock: clk, timing: hour, pings: true}).owned(always).registered()
 		b.timer(clk, 1, exactly(10*time.Second))
+		b.onlyTicks(clk)
 		made := len(clk.made(exactly(30 * time.Second)))
 		b.c.Freeze()
 		clk.Step(10 * time.Second)

@@ -196,6 +196,8 @@ func (s *Session) settle(channelID string, q *queue, outcome decision.Outcome) {
 	}
 	if e := s.entries[channelID]; e != nil && outcome.Failure == v1.CauseDidNotConverge {
 		e.failure, e.failedOpening = &outcome, s.decisions.WantsOpen(s.key(channelID))
+		s.notify.Event(s.connector, EventReconcileFailed, fmt.Sprintf(
+			"%s was given up after %d requests: its address or its decision kept changing", printable(channelID), maxAttempts))
 	}
 	s.wakeChannel(channelID)
 }

@@ -42,6 +42,7 @@ const (
 	EventIncomingRejected   = "IncomingRejected"
 	EventReconcileSkipped   = "ReconcileSkipped"
 	EventOpenSubstituted    = "OpenSubstituted"
+	EventReconcileFailed    = "ReconcileFailed"
 )
 
 // Session is the live connection to one connector, over all its reconnects.

@@ -29,9 +29,10 @@ func ended(ctx context.Context, end <-chan decision.Engagement) decision.Engagem
 	return e
 }
 
-// imported writes a record that no decision can make.
-func (w *world) imported(ctx context.Context, id string, state v1.State, source v1.Source) {
+// imported writes a record of the channel c1 that no decision can make.
+func (w *world) imported(ctx context.Context, state v1.State, source v1.Source) {
 	GinkgoHelper()
+	const id = "discord:111:c1"
 	key := pair.Key{Namespace: w.namespace, ServerID: "discord", ChannelID: id}
 	Expect(k8s.Create(ctx, &v1.ChannelRecord{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: key.RecordName()},
@@ -109,7 +110,7 @@ var _ = Describe("Words into a channel", func() {
 	)
 
 	DescribeTable("open what a machine closed, or an import (D06, D07)", func(ctx SpecContext, source v1.Source) {
-		w.imported(ctx, id, v1.StateClosed, source)
+		w.imported(ctx, v1.StateClosed, source)
 		live(ctx, v1.StateClosed)
 		Expect(ended(ctx, engage(speech)).Opened).To(BeTrue())
 	},
@@ -128,7 +129,7 @@ var _ = Describe("Words into a channel", func() {
 	})
 
 	It("E03 whose open fails put back a machine's close", func(ctx SpecContext) {
-		w.imported(ctx, id, v1.StateClosed, v1.SourceSubscriptionGC)
+		w.imported(ctx, v1.StateClosed, v1.SourceSubscriptionGC)
 		live(ctx, v1.StateClosed)
 		failing()
 		Expect(ended(ctx, engage(reply)).Failure).To(Equal(v1.CauseConnectorFailed))
@@ -152,7 +153,7 @@ var _ = Describe("Words into a channel", func() {
 	DescribeTable("E06, E07 and E08 are selected again by what was said meanwhile, unless somebody had decided",
 		func(ctx SpecContext, before v1.Source, announce func(context.Context), want v1.Source, selected decision.Selection) {
 			if before != "" {
-				w.imported(ctx, id, v1.StateClosed, before)
+				w.imported(ctx, v1.StateClosed, before)
 			}
 			live(ctx, v1.StateClosed)
 			c.Once(connector.On("channels/open", id).HeldAt("open").Failing(-32603, "no"))

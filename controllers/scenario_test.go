@@ -145,7 +145,7 @@ var _ = Describe("Scenarios", func() {
 	})
 
 	It("I02 an import whose source could not be read is never lifted, and a machine may close it", func(ctx SpecContext) {
-		w.imported(ctx, id, v1.StateOpen, v1.SourceUnknown)
+		w.imported(ctx, v1.StateOpen, v1.SourceUnknown)
 		w.start()
 		w.settled(ctx, general, v1.StateOpen)
 		Expect(w.answered(ctx, w.decision(ctx, "", "general", v1.DecisionClose, by(v1.SourceHousekeeping))).Result).To(Equal(v1.ResultClosed))

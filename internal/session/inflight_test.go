@@ -243,6 +243,10 @@ func TestAnotherTurn(t *testing.T) {
 	})
 }
 
+// registering is a deadline for what comes before the requests that a test is about, whose timers
+// are then not mistaken for theirs.
+func registering(c *Config) { c.RequestTimeout = 33 * time.Second }
+
 func TestTimeouts(t *testing.T) {
 	unknown := decision.Outcome{Failure: v1.CauseConnectorFailed, Unknown: true}
 	for name, test := range map[string]struct{ configured, want time.Duration }{
@@ -252,13 +256,13 @@ func TestTimeouts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clk := newClock()
-			b := start(t, setup{Options: demo(2), clock: clk, config: func(c *Config) { c.RequestTimeout = test.configured }}).owned(always)
+			b := start(t, setup{Options: demo(2), clock: clk, config: registering}).owned(always)
 			b.decide(v1.StateOpen, "demo:c1")
 			b.registered()
 			b.c.Always(connector.On("", "").NeverAnswered())
-			made := len(clk.made(exactly(test.want)))
+			b.ensure(func(c *Config) { c.RequestTimeout = test.configured })
 			first, second := b.apply(v1.StateClosed, "demo:c1"), b.apply(v1.StateOpen, "demo:c2")
-			b.timer(clk, made+2, exactly(test.want))
+			b.timer(clk, 2, exactly(test.want))
 			clk.Step(test.want - time.Second)
 			b.flush()
 			b.same(b.channel("demo:c1").InFlight, true)
@@ -272,12 +276,12 @@ func TestTimeouts(t *testing.T) {
 	}
 	t.Run("a late answer is nobody's", func(t *testing.T) {
 		clk := newClock()
-		b := start(t, setup{Options: demo(1), clock: clk, mayViolate: true}).owned(always).registered()
+		b := start(t, setup{Options: demo(1), clock: clk, mayViolate: true, config: registering}).owned(always).registered()
 		b.c.Once(connector.On("channels/open", "demo:c1").HeldAt("late"))
-		made := len(clk.made(exactly(time.Minute)))
+		b.ensure(func(c *Config) { c.RequestTimeout = time.Minute })
 		op := b.apply(v1.StateOpen, "demo:c1")
 		b.held("late", 1)
-		b.timer(clk, made+1, exactly(time.Minute))
+		b.timer(clk, 1, exactly(time.Minute))
 		clk.Step(time.Minute)
 		b.settles(op, unknown)
 		b.c.Release("late")
@@ -290,15 +294,17 @@ func TestTimeouts(t *testing.T) {
 		clk := newClock()
 		o := demo(100)
 		o.After = clk.After
-		b := start(t, setup{Options: o, clock: clk, config: func(c *Config) { c.RequestTimeout = 45 * time.Second }}).owned(always)
+		b := start(t, setup{Options: o, clock: clk, config: registering})
 		b.c.Always(connector.On("channels/open", "").Delayed(11 * time.Second))
 		for i := range 100 {
 			b.decide(v1.StateOpen, fmt.Sprint("demo:c", i+1))
 		}
-		b.up()
+		b.listed()
+		b.ensure(func(c *Config) { c.RequestTimeout = 45 * time.Second })
+		b.owned(always)
 		for i := range 100 {
-			b.timer(clk, i+1, exactly(11*time.Second))             // the connector is at it
-			b.timer(clk, 1+min(i+4, 100), exactly(45*time.Second)) // all that fit are written, and the list
+			b.timer(clk, i+1, exactly(11*time.Second))           // the connector is at it
+			b.timer(clk, min(i+4, 100), exactly(45*time.Second)) // all that fit are written
 			if i > 0 {
 				b.untilIs(v1.TransportOpen, fmt.Sprint("demo:c", i))
 			}

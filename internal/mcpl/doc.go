@@ -4,7 +4,7 @@
 //
 // A connection is made in this order:
 //
-//	t, err := mcpl.DialWebSocket(ctx, …)           // frames
+//	t, err := mcpl.DialWebSocket(ctx, …)           // or DialTCP: frames
 //	c := mcpl.NewConn(t, handler, mcpl.Options{})  // inbound messages are held
 //	res, err := mcpl.Initialize(ctx, c, client)
 //	grant := mcpl.ComputeGrant(res.Advertised, deny)
@@ -16,6 +16,8 @@
 // every failed request whether it may have reached the connector, starts a
 // request's deadline when the request has been written, bounds what a peer can
 // make it keep, and skips what a peer should not have sent.
+//
+// A manifest is fetched later with FetchManifest; Digest tells one from another.
 //
 // What never lives here: decisions, channels and their queues, the window of
 // requests in flight, reconnecting, and who may do what beyond the grant.

@@ -104,15 +104,14 @@ func (c *Conn) write() {
 		}
 		ctx, timedOut, stop := c.withTimeout(c.o.WriteTimeout, WriteTimedOut)
 		err := c.t.Write(ctx, f.line)
-		late := timedOut() // at the last moment, the transport may be lost without an error
 		switch {
-		case late:
+		case timedOut(): // even without an error it may have cost the connection
 			c.fail(&ConnError{Cause: WriteTimedOut})
 		case err != nil:
 			c.fail(&ConnError{Cause: ConnectionLost})
 		}
 		stop()
-		if late || err != nil {
+		if err != nil {
 			return
 		}
 		c.wrote(f)

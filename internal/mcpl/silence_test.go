@@ -52,35 +52,51 @@ func TestP16AConnectorThatNeverReads(t *testing.T) {
 // given up, as a WebSocket is.
 type abruptPeer struct {
 	*peer
+	err  error           // of the write
 	lost <-chan struct{} // the connection has noticed
 }
 
 func (p *abruptPeer) Write(ctx context.Context, line []byte) error {
-	err := p.peer.Write(ctx, line)
-	if err != nil {
+	if p.peer.Write(ctx, line) == nil {
+		return nil
+	}
+	if p.err != nil {
 		p.hangUp(io.ErrUnexpectedEOF)
 		<-p.lost
 	}
-	return err
+	return p.err
 }
 
 func TestTheReasonOfAWriteTimeoutIsStable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		clock, lost := clocktesting.NewFakeClock(start), make(chan struct{})
-		p := &abruptPeer{peer: newPeer(t), lost: lost}
-		p.stopReading()
-		c := NewConn(p, &recorder{}, Options{Clock: clock, OnClosing: func(err *ConnError) {
-			equal(t, err.Cause, WriteTimedOut)
-			close(lost)
-		}})
-		call := c.Start("m", nil, 0)
-		synctest.Wait()
-		clock.Step(30 * time.Second)
-		<-c.Done()
-		equal(t, c.Err().Error(), "connection closed: the connector stopped reading")
-		_, err := call.Result()
-		equal(t, err.Error(), "no response: connection closed: the connector stopped reading")
-	})
+	for name, err := range map[string]error{
+		"the reader is first":        io.ErrUnexpectedEOF,
+		"written at the last moment": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				clock, lost := clocktesting.NewFakeClock(start), make(chan struct{})
+				p := &abruptPeer{peer: newPeer(t), err: err, lost: lost}
+				p.stopReading()
+				c := NewConn(p, &recorder{}, Options{Clock: clock, OnClosing: func(err *ConnError) {
+					if err.Cause != WriteTimedOut {
+						t.Errorf("got %s", err.Cause)
+					}
+					close(lost)
+				}})
+				call := c.Start("m", nil, 0)
+				synctest.Wait()
+				clock.Step(30 * time.Second)
+				synctest.Wait()
+				if c.Err() == nil {
+					c.Close("end of test")
+				}
+				<-c.Done()
+				equal(t, c.Err().Error(), "connection closed: the connector stopped reading")
+				_, err := call.Result()
+				equal(t, err.Error(), "no response: connection closed: the connector stopped reading")
+			})
+		})
+	}
 }
 
 func TestAConnectorThatNeverReadsCanBeLeft(t *testing.T) {

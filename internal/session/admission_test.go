@@ -61,9 +61,9 @@ func TestAdmissionChange(t *testing.T) {
 		b := start(t, setup{Options: demo(2)}).up()
 		old := b.ticket("demo:c1")
 		b.ticket("demo:c2").Recorded(true, false)
-		b.ensure(otherRules)
-		b.sent()
+		b.ensure(otherRules) // what was recorded before is applied
 		old.Recorded(true, false)
+		b.same(b.channel("demo:c1").Outstanding, 0)
 		b.ticket("demo:c1").Recorded(true, false)
 		b.same(b.channel("demo:c2").Ticket != nil, true)
 		b.ticket("demo:c2").Recorded(true, false)

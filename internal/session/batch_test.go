@@ -186,6 +186,7 @@ func TestRegistrationsDoNotPileUp(t *testing.T) {
 	for range 50 {
 		_, err := b.c.RegisterAll(b.ctx, connector.AsRequest)
 		b.must(err)
+		b.flush()
 		b.until("the owners to have recorded it", func() bool {
 			return b.channel("demo:c1").Ticket == nil && b.channel("demo:c2").Ticket == nil && b.channel("demo:c3").Ticket == nil
 		})

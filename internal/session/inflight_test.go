@@ -221,6 +221,7 @@ func TestAnotherTurn(t *testing.T) {
 		b, _ := waiting(t)
 		_, err := b.c.Add(b.ctx, connector.AsRequest, connector.NewDescriptor("demo:c1"))
 		b.must(err)
+		b.flush()
 		b.until("the registration to be recorded", func() bool { return b.channel("demo:c1").Ticket == nil })
 		b.same(b.channel("demo:c1").Outstanding, 2)
 		b.c.Release("second")

@@ -98,7 +98,11 @@ func (r *ConnectorReconciler) Reconcile(ctx context.Context, req reconcile.Reque
 		return reconcile.Result{}, err
 	}
 	r.sessions.Ensure(req.NamespacedName, c.EffectiveServerID(), configOf(&c, e.target))
-	snapshot := r.sessions.Session(c.Namespace, c.EffectiveServerID()).Snapshot()
+	live := r.sessions.Session(c.Namespace, c.EffectiveServerID())
+	if live == nil {
+		return reconcile.Result{}, nil // the manager is stopping
+	}
+	snapshot := live.Snapshot()
 	if r.stateChanged(req.NamespacedName, snapshot.State) {
 		r.wakeChannels(ctx, &c)
 	}

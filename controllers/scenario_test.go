@@ -26,7 +26,7 @@ var _ = Describe("Scenarios", func() {
 		w = newWorld(ctx)
 		c = w.connector(ctx, "discord", connector.Options{Channels: connector.Generate("discord:111", 1)})
 		general = w.channel(ctx, "general", "discord", id)
-		discord = w.declare(ctx, "discord", func(c *v1.Connector) { c.Spec.RequestTimeoutSeconds = ptr.To(int32(2)) })
+		discord = w.declare(ctx, "discord", func(c *v1.Connector) { c.Spec.RequestTimeoutSeconds = ptr.To(int32(5)) })
 	})
 	channel := func() pair.Key { return pair.Key{Namespace: w.namespace, ServerID: "discord", ChannelID: id} }
 	live := func(ctx SpecContext) {
@@ -73,6 +73,33 @@ var _ = Describe("Scenarios", func() {
 		answer := w.answered(ctx, decline(ctx))
 		Expect(answer.Result).To(Equal(v1.ResultDeclined))
 		Expect(answer.Message).To(And(ContainSubstring("did not answer the close"), ContainSubstring("channel_close")))
+	})
+
+	It("G05 a decline whose authority goes during its close says whom to ask", func(ctx SpecContext) {
+		c.Change(func(b *connector.Behavior) { b.ServeManifest = true })
+		live(ctx)
+		unconfirmed(ctx)
+		c.Once(connector.On("channels/close", id).HeldAt("close").Beside().Failing(-32002, "capability denied"))
+		d := decline(ctx)
+		Expect(c.WaitHeld(ctx, "close", 1)).To(Succeed())
+		lifecycle(ctx, c, false)
+		Eventually(ctx, func() bool { return w.channels.sessions.Channel(channel()).Lifecycle }).Should(BeFalse())
+		c.Release("close")
+		answer := w.answered(ctx, d)
+		Expect(answer.Result).To(Equal(v1.ResultDeclined))
+		Expect(answer.Message).To(And(ContainSubstring("its close failed"), ContainSubstring("closed sooner, ask")))
+	})
+
+	It("G06 a decline whose connector goes during its close says whom to ask", func(ctx SpecContext) {
+		live(ctx)
+		unconfirmed(ctx)
+		c.Once(connector.On("channels/close", id).HeldAt("close"))
+		d := decline(ctx)
+		Expect(c.WaitHeld(ctx, "close", 1)).To(Succeed())
+		change(ctx, discord, func(c *v1.Connector) { c.Spec.Suspend = true })
+		answer := w.answered(ctx, d)
+		Expect(answer.Result).To(Equal(v1.ResultDeclined))
+		Expect(answer.Message).To(ContainSubstring("needed back, ask whoever runs the operator"))
 	})
 
 	It("G11 of two declines the first leaves it to the second's close, which is still under way", func(ctx SpecContext) {

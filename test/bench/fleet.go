@@ -246,14 +246,17 @@ func (f *Fleet) Declare(ctx context.Context, n int) (time.Duration, error) {
 // watchReady begins to watch the Channels, and returns what waits until n are Ready.
 func (f *Fleet) watchReady(ctx context.Context, n int) (await func() error, err error) {
 	done := make(chan struct{})
-	ready := map[string]bool{}
+	awaited := map[string]bool{}
+	for i := f.declared; i < n; i++ {
+		awaited[f.channelName(i)] = true
+	}
 	stop, err := f.lab.watch(ctx, f.namespace, &v1.ChannelList{}, func(o client.Object) {
 		c := o.(*v1.Channel)
-		if ready[c.Name] || !meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionReady) {
+		if !awaited[c.Name] || !meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionReady) {
 			return
 		}
-		ready[c.Name] = true
-		if len(ready) == n {
+		delete(awaited, c.Name)
+		if len(awaited) == 0 {
 			close(done)
 		}
 	})

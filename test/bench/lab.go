@@ -69,11 +69,19 @@ func (l *Lab) namespace(ctx context.Context, name string) error {
 	return l.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
-// watch has the objects of a list seen as they are and whenever they change, until stop. Where the
-// API server ends a watch, because a busy machine did not keep up with it, another one follows.
+// watch has the objects of a list seen whenever they change from now on, until stop. Where the API
+// server ends a watch, because a busy machine did not keep up with it, another one follows, which
+// begins with all objects as they are.
 func (l *Lab) watch(ctx context.Context, namespace string, list client.ObjectList, see func(client.Object)) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	watcher, err := l.admin.Watch(ctx, list, client.InNamespace(namespace))
+	// All that are there already would be sent to begin with, and cost what is to be measured.
+	err = l.admin.List(ctx, list, client.InNamespace(namespace), client.Limit(1))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	now := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}}
+	watcher, err := l.admin.Watch(ctx, list, client.InNamespace(namespace), now)
 	if err != nil {
 		cancel()
 		return nil, err

@@ -17,14 +17,14 @@ type Request struct {
 	Verb string
 	// Resource is the resource, with its subresource if it is about one: channels/status.
 	Resource string
-	// Refused says that the answer was an error.
-	Refused bool
+	// Refused is the status of an answer that was an error, -1 where there was no answer.
+	Refused int
 }
 
 // String is the request as the table shows it.
 func (r Request) String() string {
-	if r.Refused {
-		return r.Verb + " " + r.Resource + " (refused)"
+	if r.Refused != 0 {
+		return fmt.Sprintf("%s %s (refused: %d)", r.Verb, r.Resource, r.Refused)
 	}
 	return r.Verb + " " + r.Resource
 }
@@ -46,7 +46,12 @@ func (t *Tally) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		request := requestOf(r)
-		request.Refused = err != nil || response.StatusCode >= http.StatusBadRequest
+		switch {
+		case err != nil:
+			request.Refused = -1
+		case response.StatusCode >= http.StatusBadRequest:
+			request.Refused = response.StatusCode
+		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.counts == nil {

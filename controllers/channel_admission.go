@@ -15,6 +15,9 @@ func (r *ChannelReconciler) admit(ctx context.Context, s *scope) error {
 		return nil
 	}
 	ticket := s.live.Ticket
+	if s.live.Entering {
+		return nil // its ticket wakes this owner once the connector has its answer
+	}
 	if s.unserved() {
 		if ticket != nil {
 			ticket.Recorded(s.situation().Directs(), false)

@@ -29,6 +29,8 @@ type entry struct {
 	// registration until all of it is, and its channels are applied.
 	ticket *Ticket
 	batch  *batch
+	// entering says that its registration is being answered: its ticket comes with that.
+	entering bool
 }
 
 // confirm notes what the transport is, or that nobody knows. Whatever failed before is past.
@@ -167,6 +169,7 @@ func (s *Session) enter(descriptors []mcpl.Descriptor) []string {
 			e.unserved = old.unserved
 			s.drop(old)
 		}
+		e.entering = true
 		s.entries[d.ID] = e
 		ids = append(ids, d.ID)
 	}
@@ -204,7 +207,7 @@ func (s *Session) admit(ids []string, onlyDue bool) {
 			e.ticket.settle()
 		}
 		t := &Ticket{batch: b, channelID: id, entry: e.id, open: true}
-		e.ticket, e.batch = t, b
+		e.ticket, e.batch, e.entering = t, b, false
 		b.tickets = append(b.tickets, t)
 	}
 	b.pending = len(b.tickets)

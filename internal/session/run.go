@@ -200,6 +200,7 @@ func (s *Session) lost() {
 	for _, id := range s.order {
 		e := s.entries[id]
 		e.confirm(v1.TransportUnconfirmed)
+		e.entering = false
 		s.drop(e)
 		s.notify.Channel(s.key(id))
 	}

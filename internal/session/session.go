@@ -169,6 +169,8 @@ type Channel struct {
 	FailedOpening         bool
 	// Registering says that its registration is not recorded and applied yet.
 	Registering bool
+	// Entering says that its registration is being answered, and nothing may be made of it yet.
+	Entering bool
 	// Ticket is the channel's place in a registration that waits for its decision to be recorded.
 	Ticket *Ticket
 }
@@ -215,7 +217,7 @@ func (s *Session) Channel(channelID string) Channel {
 	if e := s.entries[channelID]; e != nil {
 		c.Registered, c.PushKnown, c.Descriptor = true, e.pushKnown, e.descriptor
 		c.Transport, c.Failure, c.FailedOpening, c.Ticket = e.transport, e.failure, e.failedOpening, e.ticket
-		c.Registering = e.batch != nil
+		c.Registering, c.Entering = e.batch != nil || e.entering, e.entering
 	}
 	return c
 }

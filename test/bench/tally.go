@@ -44,22 +44,32 @@ type Tally struct {
 // Wrap has the requests of a client counted.
 func (t *Tally) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		response, err := next.RoundTrip(r)
+		// It is counted before it is sent: what others see of it must have been counted.
 		request := requestOf(r)
+		t.count(request, 1)
+		response, err := next.RoundTrip(r)
+		refused := request
 		switch {
 		case err != nil:
-			request.Refused = -1
+			refused.Refused = -1
 		case response.StatusCode >= http.StatusBadRequest:
-			request.Refused = response.StatusCode
+			refused.Refused = response.StatusCode
+		default:
+			return response, err
 		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.counts == nil {
-			t.counts = Requests{}
-		}
-		t.counts[request]++
+		t.count(refused, 1)
+		t.count(request, -1)
 		return response, err
 	})
+}
+
+func (t *Tally) count(r Request, n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.counts == nil {
+		t.counts = Requests{}
+	}
+	t.counts[r] += n
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
